@@ -40,9 +40,10 @@ audit:
     cargo deny --manifest-path {{crate}} check advisories
     pip-audit --require-hashes --disable-pip --requirement requirements.lock
 
-# The tables of metrics in docs/reference/operating.md, from their declarations.
-metrics:
+# The tables of the reference pages, from the declarations in the code.
+pages:
     python -m tests.deploy.metric_tables
+    python -m tests.server.limit_tables
 
 # What makes the tree hard to read, at these commits or now.
 tree *commits:

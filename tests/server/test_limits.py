@@ -8,6 +8,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from tests.server.limit_tables import PAGE, limit_rows, rows_of, with_tables
 from wsnode.cli.keys import add
 from wsnode.ethereum.codec import typed_data
 from wsnode.ethereum.pool.limits import PoolLimits
@@ -31,25 +32,28 @@ from wsnode.starknet.rpc.params import MOST_ADDRESSES as MOST_ADDRESSES_OF_EVENT
 from wsnode.starknet.rpc.params import MOST_CONTRACTS, MOST_FLAGS
 from wsnode.starknet.storage.event_bloom import MOST_KEYS
 
-PAGE = Path(__file__).parents[2] / "docs" / "reference/limits.md"
-ROW = re.compile(r"\| `(\w+)` \| ([\d,.]+)( [KM]iB)? \| ([^|]+) \| ([^|]+) \| ([^|]+) \|")
-UNITS = {"": 1, " KiB": 1024, " MiB": 1024 * 1024}
 
-
-@pytest.mark.parametrize(
-    "limits", [Limits(), CallLimits(), PoolLimits()], ids=["server", "methods", "transaction pool"]
-)
-def test_the_page_names_every_limit_with_its_default(limits: msgspec.Struct) -> None:
-    told = {
-        row[1]: float(row[2].replace(",", "")) * UNITS[row[3] or ""] for row in ROW.finditer(PAGE.read_text())
-    }
-    assert {name: told.get(name) for name in limits.__struct_encode_fields__} == msgspec.to_builtins(limits)
+def test_the_page_has_the_tables_of_all_limits() -> None:
+    page = PAGE.read_text()
+    assert page == with_tables(page), "python -m tests.server.limit_tables"
+    named = [name for mark in re.findall(r"<!-- limits: ([\w\s]+) -->", page) for name in mark.split()]
+    assert sorted(named) == sorted(limit_rows()) == sorted(name for name, _ in every_limit())
 
 
 def test_sizes_are_in_bytes_and_times_in_seconds() -> None:
-    for row in ROW.finditer(PAGE.read_text()):
-        unit = next((unit for unit in ("bytes", "seconds") if row[1].endswith(unit)), None)
-        assert unit is None or row[4] == unit, row[1]
+    units = {row.unit for row in limit_rows().values()}
+    for row in limit_rows().values():
+        assert row.unit == next((each for each in ("bytes", "seconds") if row.name.endswith(each)), row.unit)
+    assert {"bytes", "seconds", "calls"} <= units
+
+
+def test_a_limit_without_a_description_is_a_mistake() -> None:
+    class Undescribed(msgspec.Struct):
+        unknown: int = 1
+        """Something else."""
+
+    with pytest.raises(ValueError, match="unknown: want a docstring"):
+        list(rows_of(Undescribed))
 
 
 def every_limit() -> Iterator[tuple[str, type]]:

@@ -36,24 +36,37 @@ class SessionBounds(msgspec.Struct, frozen=True, kw_only=True):
     """Bounds of messages and calls that an operator can set; sizes in bytes, times in seconds."""
 
     batch_items: Count = 1000
-    """Calls in one batch; a batch with more gets -32600."""
+    """Calls: one batch. Beyond it: one error -32600 `batch too large` for all."""
     batch_reply_bytes: MessageBytes = 25_000_000
-    """Bytes of the reply to one batch; the call that exceeds them and all later ones get -32003."""
+    """Bytes: the reply to a batch. Beyond it: -32003 `response too large` for the call that crosses it and
+    all later ones.
+    """
     batch_seconds: Seconds = 60.0
-    """Seconds for one batch; calls that are not answered within them get -32002."""
+    """Seconds: the time of a batch, and of a call without a limit of its own; waiting for a thread, or for
+    its client to read, included. Beyond it: -32002 `request timed out` for each call that is left.
+    """
     call_wait_seconds: Seconds = 30.0
-    """Seconds that a call with a time limit of its own may wait for turns and threads; then it gets -32005.
+    """Seconds: the wait of a call with a time limit of its own for its turns and for threads, beside that
+    limit. Beyond it: -32005 `the server is busy: the call was not begun in time, try again`.
     """
     parameter_values: Count = 100_000
-    """JSON values in the parameters of one call, names of members included; more get -32602."""
+    """Values: JSON values in the parameters of one call, names of members among them. Beyond it: -32602 `the
+    parameters have too many values, want at most 100000`.
+    """
     reply_bytes: MessageBytes = 64 * 1024 * 1024
-    """Bytes of the reply to one call; a larger reply becomes -32003."""
+    """Bytes: the reply to one call. Beyond it: -32003 `response too large`."""
     slice_seconds: Seconds = 0.002
-    """Seconds that one connection's quick calls may run before other tasks do."""
+    """Seconds: quick calls of one connection in one turn; that of a batch ends after each MiB of replies too.
+    Beyond it: the rest waits for the next turn.
+    """
     slow_seconds: SecondsOrZero = 1.0
-    """Seconds above which a call is logged."""
+    """Seconds: the time of calls that are not logged. Beyond it: the call is logged, at most ten lines a
+    second; the next line gives the number of skipped ones.
+    """
     versions: Count = 1000
-    """Versions of a store that calls in flight read at the same time; a call for one more gets -32005."""
+    """Versions: versions of a store that calls in flight read, one for each change since the first of them
+    began. Beyond it: -32005 to one more slow call; `/readyz` says 503.
+    """
 
 
 class AdmissionGate(Protocol):

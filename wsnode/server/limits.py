@@ -25,70 +25,101 @@ class Limits(SessionBounds, frozen=True, kw_only=True):
     """Bounds of one server, with those of its sessions; sizes in bytes, times in seconds."""
 
     connections: Count = 20_000
-    """Open connections; a further one gets 503 and is closed."""
+    """Connections: those open at the same time; never more than the files of each process (`ulimit -n`,
+    raised by a node as far as the system permits), less a quarter or 64 of them. Beyond it: HTTP 503 with
+    Retry-After.
+    """
     operators_connections: Count = 100
-    """Open connections on the operators' address; a further one gets 503 and is closed."""
+    """Connections: those open at the same time on the address of `[metrics]`, apart from the others. Beyond
+    it: HTTP 503 with Retry-After.
+    """
     head_bytes: MessageBytes = 16 * KIB
-    """Bytes of the head of an HTTP request or handshake; a larger one gets 431."""
+    """Bytes: the head of each request or handshake. Beyond it: HTTP 431."""
     head_seconds: Seconds = 10.0
-    """Seconds for the first head of a new connection to arrive."""
+    """Seconds: the time of a new connection for its first head. Beyond it: HTTP 408; a client that sent
+    nothing gets no response.
+    """
     idle_seconds: Seconds = 120.0
-    """Seconds that an HTTP connection may be silent between requests."""
+    """Seconds: the silence of an HTTP connection between requests, or within one. Beyond it: it is closed."""
     body_bytes: MessageBytes = 5 * MIB
-    """Bytes of an HTTP body, also after decompression; a larger one gets 413."""
+    """Bytes: an HTTP body, decompressed. Beyond it: HTTP 413."""
     body_seconds: Seconds = 60.0
-    """Seconds for a body to arrive."""
+    """Seconds: the time of a body to arrive. Beyond it: HTTP 408."""
     message_bytes: MessageBytes = 5 * MIB
-    """Bytes of a WebSocket message, also after decompression; a larger one closes with 1009."""
+    """Bytes: a WebSocket message, decompressed. Beyond it: close 1009."""
     message_seconds: Seconds = 60.0
-    """Seconds for a WebSocket message to arrive; a slower one closes with 1008."""
+    """Seconds: the time of a WebSocket message to arrive. Beyond it: close 1008."""
     subscriptions: CountOrZero = 1000
-    """Open subscriptions of one connection; a further one gets -32005."""
+    """Subscriptions: open subscriptions of a connection. Beyond it: `subscription limit exceeded`."""
     all_subscriptions: CountOrZero = 200_000
-    """Open subscriptions of all processes; a further one gets -32005."""
+    """Subscriptions: open subscriptions of the whole process. Beyond it: `too many subscriptions`."""
     live_calls: CountOrZero = 200_000
-    """Accounts, slots and calls that all subscriptions of the process watch, about 400 bytes each. One client
-    may have half of them; a further one gets -32005.
+    """Accounts, slots and calls: what the subscriptions to `state` and `calls` of the whole process name, of
+    all networks. Beyond it: `too many live calls`, data `{limit}`.
+
+    Each takes about 400 bytes.
     """
     calls_per_connection: Count = 256
-    """Slow calls in flight on one connection; a further one gets -32005."""
+    """Calls: slow calls in flight on a connection. Beyond it: `too many calls in flight`."""
     call_bytes: MessageBytes = 32 * MIB
-    """Bytes of the messages of slow calls in flight on one connection, and of their decoded parameters, which
-    count as much; above this a further call gets -32005.
+    """Bytes: the messages of slow calls in flight on a connection, each counted twice: what is read of it
+    takes about as much (in a short batch: 256 bytes a call). Beyond it: `too many calls in flight`.
     """
     calls: Count = 4096
-    """Slow calls in flight in the process; a further one gets -32005."""
+    """Calls: slow calls in flight in the whole process. Beyond it: `too many calls in flight`."""
     outbox_bytes: MessageBytes = 4 * MIB
-    """Bytes of replies that wait for one client to read; above this no further request of the client
-    begins.
+    """Bytes: replies and notifications that wait for one client to read. Beyond it: no further request of
+    that client begins until it reads; its subscriptions fall behind; of its slow calls, whose partial results
+    count too, only the first continues.
     """
     output_bytes: MessageBytes = 256 * MIB
-    """Bytes of replies that wait for all clients to read, and of results in the making. One client may have
-    half of them; above the bound each client gets 64 KiB until others have read.
+    """Bytes: replies and notifications that wait for all clients, and partial results of slow calls. Beyond
+    it: as beyond `outbox_bytes`, for each client beyond its share; if calls hold most of it, one of them is
+    refused: -32005 `too many bytes of replies are being made, try again`; HTTP 503.
     """
     input_bytes: MessageBytes = 128 * MIB
-    """Bytes of unfinished messages and bodies of all clients, and of those whose calls are in flight. One
-    client may have half of them; above the bound the largest connection of the client with the most gets 1013
-    or 503.
+    """Bytes: messages and bodies of all clients that are unfinished, read ahead, or of calls in flight; half
+    of it for one client. Beyond it: of the client with most of them, if it has more than 64 KiB,
+    the largest connection: close 1013, or HTTP 503.
     """
     read_ahead_bytes: MessageBytes = 1 * MIB
-    """Bytes of requests read while the outbox is full, so that pings and closes are still seen."""
+    """Bytes: requests of a client read ahead while its outbox is full. Beyond it: nothing more is read until
+    the client reads.
+
+    So pings and closes are still seen.
+    """
     fragment_bytes: MessageBytes = 256 * KIB
-    """Bytes of a fragment: a larger reply is sent in fragments, so that a pong can pass between them."""
+    """Bytes: one frame of a reply. Beyond it: the reply is sent in fragments.
+
+    A pong can pass between two fragments.
+    """
     deflate_bytes: Bytes = 1 * KIB
-    """Bytes from which a reply is compressed."""
+    """Bytes: replies that are never compressed. Beyond it: compressed, if the client negotiated compression.
+    """
     deflate_inline_bytes: Bytes = 64 * KIB
-    """Bytes above which a reply is compressed in a worker thread."""
+    """Bytes: replies that are compressed immediately. Beyond it: compressed in a thread."""
     ping_seconds: Seconds = 30.0
-    """Seconds between two pings; a client that has sent nothing by the next ping is cut off."""
+    """Seconds: the pause between two pings on a WebSocket connection. Beyond it: a client that has sent
+    nothing by the next ping is cut off.
+    """
     close_seconds: Seconds = 5.0
-    """Seconds for a client to answer a close."""
+    """Seconds: the time of a client to answer a close. Beyond it: the connection ends without an answer."""
     close_on_shutdown_seconds: Seconds = 1.0
-    """Seconds for a client to answer a close when the server stops and nothing waits for the client."""
+    """Seconds: the time to answer a close when the server stops, for a client with an empty outbox. Beyond
+    it: the connection ends without an answer.
+    """
     drain_seconds: SecondsOrZero = 10.0
-    """Seconds for calls in flight to end when the server stops."""
+    """Seconds: the time of calls in flight, and of events on the way, when the server stops. Beyond it: calls
+    end unanswered; subscriptions with notices get their position.
+    """
     threads: Count = 16
-    """Worker threads for long calls; more than cores, so that a short call runs beside long ones."""
+    """Threads: long work outside the main thread. Beyond it: it waits its turn; connections take turns, and
+    compression has two threads of its own. Of calls that run for more than 2 ms no more compute at a time
+    than there are cores, by turns of 2 ms. Of one connection's calls the one that began first has its turns
+    first, and its quick requests wait for one turn of them at most. For the wait see `call_wait_seconds`.
+
+    More than there are cores, so that a short call runs beside long ones.
+    """
 
     @property
     def ending_seconds(self) -> float:

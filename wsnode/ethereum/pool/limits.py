@@ -22,42 +22,57 @@ class PoolLimits(msgspec.Struct, frozen=True, kw_only=True, rename=_prefixed):
     """
 
     fee_cap: Wei = ETHER
-    """Highest fee of a transaction in wei, as a protection from mistakes; 0 for no limit."""
+    """Wei: the fee of a transaction that is sent; 0: none is too high. Beyond it: -32000 `tx fee (…) exceeds
+    the configured cap (1.00 ether)`.
 
+    It protects senders from mistakes.
+    """
     tip: Wei = 1
-    """Lowest tip in wei for a unit of gas."""
-
+    """Wei: the lowest tip. Beyond it: -32000 `transaction gas price below minimum: …`."""
     price_bump: CountOrZero = 10
-    """Percent by which a replacement must pay more than the replaced transaction."""
-
+    """Percent: the lowest increase of a replacement's fees. Beyond it: -32000 `replacement transaction
+    underpriced`.
+    """
     blob_price_bump: CountOrZero = 100
-
+    """Percent: the lowest increase for a transaction with blobs. Beyond it: -32000 `replacement transaction
+    underpriced: …`.
+    """
     account_slots: Count = 16
-    """Executable transactions guaranteed to each account."""
-
+    """Transactions: executable transactions guaranteed to each account. Beyond it: those above may be
+    dropped, see below.
+    """
     global_slots: Count = 5120
-    """Executable transactions of all accounts, enforced once some accounts have more than their slots."""
-
+    """Transactions: executable transactions of all accounts. Beyond it: the account with the most, if above
+    its guaranteed slots, loses its last.
+    """
     account_queue: Count = 64
-    """Queued transactions of one account."""
-
+    """Transactions: queued transactions of an account. Beyond it: -32000 `account limit exceeded: pooled 64
+    txs`.
+    """
     global_queue: Count = 1024
-
+    """Transactions: queued transactions of all accounts. Beyond it: those of the account that has been
+    inactive longest are dropped.
+    """
     account_blob_transactions: CountOrZero = 16
-
+    """Transactions: transactions with blobs of an account. Beyond it: -32000 `account limit exceeded: pooled
+    16 txs`.
+    """
     gapped_blob_transactions: CountOrZero = 128
-    """Queued blob transactions of all accounts."""
-
+    """Transactions: queued transactions with blobs. Beyond it: -32000 `nonce too high: …`."""
     bytes: MessageBytes = 64 * 1024 * 1024
-    """Bytes of all transactions, in the form in which the pool holds them."""
-
+    """Bytes: all transactions, which also take no more slots of 32 KiB than the limits above allow
+    transactions. Beyond it: the cheapest are dropped, or -32000 `transaction underpriced`.
+    """
     blob_bytes: MessageBytes = 256 * 1024 * 1024
-    """Bytes of kept blobs; they are kept only where a consensus client drives the chain."""
-
+    """Bytes: the blobs that are kept where a consensus client drives the chain ([engine.md](engine.md)).
+    Beyond it: the oldest are dropped.
+    """
     queue_seconds: Seconds = 3 * 3600.0
-    """Seconds for which an inactive account keeps its queued transactions."""
-
+    """Seconds: the time for which an inactive account keeps its queued transactions. Beyond it: they are
+    dropped.
+    """
     gapped_blob_seconds: Seconds = 60.0
+    """Seconds: the time for which a transaction with blobs may be queued. Beyond it: it is dropped."""
 
     @property
     def slots(self) -> int:

@@ -325,8 +325,8 @@ class WebSocketConnection:
         """Record that the fast path tries to answer arrived bytes; return the maximum number of bytes of a
         reply to send now, 0 for none.
         """
-        # `_may_reply_now` is written out: this runs once a burst. The engine does not send behind what waits, be
-        # it the end of a frame.
+        # `_may_reply_now` is written out, because this runs for each burst. The engine does not send behind
+        # bytes that wait, be it the end of a frame.
         if (
             not self._fast_reply_limit
             or self._sending.stage
