@@ -127,11 +127,12 @@ class Appender:
         return self.store(self.take_pending(), marks)
 
     def rewind(self, head: Head) -> None:
-        """Make a lower block the head, on which blocks can be put; those above it leave the chain with the
-        next commit. No blocks are pending.
+        """Make a lower block the head; those above it leave the chain with the next commit.
+
+        New blocks can then be appended to it. Pending blocks must be stored first.
 
         Raises:
-            StateError: The state after it cannot be restored.
+            StateError: The state after block `head` cannot be restored.
         """
         self.chain.rewind(head.number)
         with self.chain.snapshot() as snapshot:

@@ -472,7 +472,7 @@ class Chain:
         self.fetch, self.below = fetch, below
 
     def give_up(self) -> None:
-        """Release the writer's lock; the store is closed with the last snapshot that reads from them."""
+        """Release the writer's lock, if there is one; the store is open until its last snapshot is closed."""
         if self._lock is not None:
             self._lock.close()
 

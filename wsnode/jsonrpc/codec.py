@@ -58,7 +58,7 @@ def encode_hook(value: Any) -> Any:
         return encode(value)
     if isinstance(value, bytes):
         return "0x" + value.hex()
-    raise NotImplementedError(f"a result holds a {type(value).__name__}")
+    raise NotImplementedError(f"a result has a {type(value).__name__}, which has no JSON form")
 
 
 encode = msgspec.json.Encoder(enc_hook=encode_hook).encode

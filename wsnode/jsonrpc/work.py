@@ -62,7 +62,11 @@ class CancelToken:
 
 
 class RunInThread:
-    """Step that runs `function(cancel)` in the worker pool, for at most `seconds`."""
+    """Step that runs `function(cancel)` in a worker thread, for at most `seconds`; then its call fails.
+
+    The seconds begin when a thread is free; None stands for no bound. `cancel` is set when the result is not
+    wanted any more. The server waits for the function, so it ends soon then.
+    """
 
     __slots__ = ("began", "begin_by", "function", "is_short", "made", "most_bytes", "seconds")
 

@@ -24,11 +24,11 @@ class FolderBusyError(CopyError):
 
 
 class WriterBusyError(CopyError):
-    """Error of a copy for whose beginning the folder's writer left no moment."""
+    """Error of a copy that could not begin within `seconds`, because the folder's writer was too busy."""
 
     def __init__(self, folder: Path, seconds: float) -> None:
         super().__init__(
-            f"{folder}: in {seconds:.0f} s its writer left no moment at which a copy could begin: "
+            f"{folder}: no copy could begin within {seconds:.0f} s, because its writer was busy: "
             "try again when it has less to do"
         )
         self.folder, self.seconds = folder, seconds

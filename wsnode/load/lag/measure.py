@@ -124,7 +124,9 @@ class _Driver:
         self._send()
 
     def take(self, reply: Reply, at: float) -> None:
-        """Take the answer to a call.
+        """Send the next call of the block after the reply to the last one, or note when the block was made.
+
+        The reply arrived `at` seconds since 1970.
 
         Raises:
             ConnectionError: The call was refused.

@@ -181,7 +181,7 @@ class IpcChannel(Generic[Received]):
         elif data == _IN_MEMORY and descriptors:
             body = _read_memory(descriptors[-1])
         else:
-            raise UnreadableMessageError("a message has neither contents nor memory")
+            raise UnreadableMessageError("a message has neither inline contents nor a memory file")
         try:
             return self._decode(body)
         except MalformedError as error:

@@ -219,7 +219,10 @@ class KeyFileStore:
         return self._in_use.get(hash_of(key))
 
     def accounts(self) -> dict[str, KeyAccount]:
-        """Return the credits that several machines count together, by hash of the key."""
+        """Return the accounts of the keys whose credits several machines count together.
+
+        They are by SHA-256 hash of the key in hex, as in the file; other keys have none.
+        """
         found = ((digest, grant.account) for digest, grant in self._in_use.items())
         return {digest: account for digest, account in found if account is not None}
 

@@ -56,7 +56,7 @@ def get_bodies_by_hash(view: Snapshot, params: HashesParameters) -> Steps:
 
 
 def get_bodies_by_range(view: Snapshot, params: RangeParameters) -> Steps:
-    """Return the bodies of canonical blocks, as far as there are any."""
+    """Return the list of the bodies of canonical blocks, which ends at the head; null for pruned ones."""
     return _bodies(_rendered(view.view_body(number)) for number in _numbers(view, params))
 
 
@@ -66,7 +66,10 @@ def get_bodies_with_lists_by_hash(view: Snapshot, params: HashesParameters) -> S
 
 
 def get_bodies_with_lists_by_range(view: Snapshot, params: RangeParameters) -> Steps:
-    """Return the bodies of canonical blocks with their access lists, as far as there are any."""
+    """Return the list of the bodies of canonical blocks with their access lists, which ends at the head.
+
+    It has null for pruned blocks; the access list is null for blocks without one.
+    """
     hashes = (view.hash_of(number) for number in _numbers(view, params))
     return _bodies(None if block_hash is None else _with_list(view, block_hash) for block_hash in hashes)
 

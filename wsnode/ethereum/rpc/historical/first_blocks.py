@@ -90,7 +90,10 @@ def first_block(
 
 
 class SenderNonceFallback(FirstBlockFallback):
-    """Finds the transaction of a sender with a nonce."""
+    """Middleware that asks the other node for a transaction below the first block by its sender and nonce.
+
+    The result is null if the nonce was used without a transaction.
+    """
 
     __slots__ = ()
 
@@ -118,7 +121,7 @@ class SenderNonceFallback(FirstBlockFallback):
 
 
 class CreatorFallback(FirstBlockFallback):
-    """Finds the transaction that created a contract: its block is executed here."""
+    """Middleware for the transaction that created a contract; it executes the block of the transaction."""
 
     __slots__ = ()
 

@@ -29,17 +29,17 @@ class DataParameters(msgspec.Struct, array_like=True, frozen=True, gc=False):
 
 
 def block_number(view: Snapshot) -> bytes:
-    """Return the number of the head."""
+    """Return the number of the head, a hex quantity as JSON text."""
     return quantity(view.number)
 
 
 def chain_id(view: Snapshot) -> bytes:
-    """Return the chain's id, the one that signatures of transactions include."""
+    """Return the chain id that signatures of transactions include, a hex quantity as JSON text."""
     return quantity(view.chain_id)
 
 
 def network_id(view: Snapshot) -> bytes:
-    """Return the chain's id as a decimal string."""
+    """Return the chain id, a decimal string as JSON text."""
     return b'"%d"' % view.chain_id
 
 

@@ -29,7 +29,7 @@ class NodeOutageDetector(Protocol):
     """Decides when this node may lack transactions that a partner has."""
 
     def is_on(self, view: Snapshot) -> bool:
-        """Return True if the node has an outage."""
+        """Return True if this node has an outage now, so that `view` may lack a partner's transactions."""
 
 
 class StaleHeadDetector:

@@ -33,7 +33,7 @@ pub struct Position {
     pub index: usize,
 }
 
-/// Writer of calls in the flat form.
+/// Writer of the calls of one run in the form of geth's `flatCallTracer`: a flat list, as Parity's.
 #[derive(Debug)]
 pub struct Flat<'a> {
     pub position: Position,

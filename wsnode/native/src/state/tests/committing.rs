@@ -25,7 +25,8 @@ pub(super) trait Committing {
     fn put(&mut self, staged: &Staged) -> Result<(), StateError>;
     /// Commit all sealed blocks, and the way back below them.
     fn commit(&mut self) -> Result<(), StateError>;
-    /// Go back to a block, and commit that.
+    /// Go back to block `number`, commit that, and return the new head. With a `root`, undo patches of the
+    /// block until its state has this root.
     fn unwind(&mut self, number: u64, root: Option<B256>) -> Result<Head, StateError>;
     fn patch(&mut self, patches: &[AccountPatch]) -> Result<B256, StateError>;
     /// Let the chain begin with block `number`, and forget `most` values before it. Return if there may be

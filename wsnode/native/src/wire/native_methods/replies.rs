@@ -22,7 +22,7 @@ const LONGEST_PAUSE: u8 = 63;
 const OPENING: &[u8] = br#"{"jsonrpc":"2.0","id":"#;
 const MIDDLE: &[u8] = br#","result":"#;
 
-/// Form of the text around each reply.
+/// Text between the replies of one output: heads of WebSocket frames, commas of a batch, or nothing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ReplyFormat {
     /// Head of a text frame before each reply.
