@@ -14,7 +14,6 @@ from wsnode.cluster.journal import (
     TipMovedError,
 )
 from wsnode.cluster.records import (
-    BLOCKS,
     Record,
     RecordId,
     decode_record,
@@ -30,7 +29,7 @@ class MemoryJournal:
         self.place = "memory"
         self._genesis = genesis
         self._bounds = bounds or JournalLimits()
-        self._entries: list[tuple[RecordId, bytes, bool]] = []
+        self._entries: list[tuple[RecordId, bytes, int]] = []
         self._holder: str | None = None
         self._expires = 0.0
         self._epoch = 0
@@ -86,7 +85,7 @@ class MemoryJournal:
         if self._last() != record.previous:
             raise TipMovedError(record.previous, self._last())
         assert record.previous is None or record.id > record.previous
-        self._entries.append((record.id, content, isinstance(record.change, BLOCKS)))
+        self._entries.append((record.id, content, record.blocks))
         self.written.append(record)
         self._trim()
         appended, self._appended = self._appended, trio.Event()
@@ -140,8 +139,8 @@ class MemoryJournal:
             del self._entries[0]
 
     def _is_beyond(self) -> bool:
-        size = sum(len(content) for _id, content, _is_block in self._entries)
+        size = sum(len(content) for _id, content, _blocks in self._entries)
         return size > self._bounds.bytes or len(self._entries) > self._bounds.records
 
-    def _blocks(self, entries: Sequence[tuple[RecordId, bytes, bool]]) -> int:
-        return sum(is_block for _id, _content, is_block in entries)
+    def _blocks(self, entries: Sequence[tuple[RecordId, bytes, int]]) -> int:
+        return sum(blocks for _id, _content, blocks in entries)

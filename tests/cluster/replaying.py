@@ -1,13 +1,21 @@
 """A chain of records: every change made again on a chain of its own, every standing compared."""
 
-from wsnode.cluster.records import BlockRecord, ChainIdRecord, ChainState, Change, PatchRecord, Rollback
+from wsnode.cluster.records import (
+    BlockRecord,
+    ChainIdRecord,
+    ChainState,
+    Change,
+    PatchRecord,
+    ReorgRecord,
+    Rollback,
+)
 from wsnode.ethereum.chain import Chain, FinalityMarks
 from wsnode.ethereum.codec.blocks import UnverifiedBlock, decode_blocks
 from wsnode.ethereum.codec.rows import header_fields
 from wsnode.ethereum.development.builder import BlockBuilder
 from wsnode.ethereum.primitives.values import Hash32
 from wsnode.ethereum.state import BlockAttributes, StateError
-from wsnode.ethereum.storage import meta
+from wsnode.ethereum.storage import meta, state_patches
 
 
 def standing_of(chain: Chain) -> ChainState:
@@ -29,6 +37,8 @@ class Replayed:
         match change:
             case BlockRecord():
                 self._append(change)
+            case ReorgRecord():
+                self._reorganise(change)
             case Rollback():
                 self._builder.unwind(after.head.number, after.state_root)
             case PatchRecord(accounts):
@@ -50,6 +60,18 @@ class Replayed:
         except StateError:
             return False
         return is_canonical and standing.agrees_with(standing_of(self.chain))
+
+    def _reorganise(self, change: ReorgRecord) -> None:
+        ancestor = change.ancestor
+        with self.chain.snapshot() as view:
+            root = state_patches.unpatched_root(view.reader, ancestor.head.number)
+        self._builder.unwind(ancestor.head.number, root)
+        for patch in change.patches:
+            self._builder.patch(patch.accounts)
+        assert standing_of(self.chain).agrees_with(ancestor)
+        for block in change.blocks:
+            assert isinstance(block, BlockRecord)
+            self._append(block)
 
     def _append(self, change: BlockRecord) -> None:
         (block,), error = decode_blocks(self.chain.spec, [change.rlp])

@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -9,10 +10,18 @@ from tests.cluster.growing import DoneTo, Growing, doings, new_chain
 from tests.cluster.replaying import Replayed, standing_of
 from tests.drawing import examples
 from tests.ethereum.development.playground import playground
+from wsnode.cluster import journal_diff
 from wsnode.cluster.journal_diff import STEPS_AT_ONCE, ChainOrigin, JournalStep, first_standing, next_steps
-from wsnode.cluster.records import BlockRecord, ChainIdRecord, FinalityRecord, PatchRecord, Rollback
+from wsnode.cluster.records import (
+    BlockRecord,
+    ChainIdRecord,
+    FinalityRecord,
+    PatchRecord,
+    ReorgRecord,
+    Rollback,
+)
 from wsnode.ethereum.chain import Chain
-from wsnode.ethereum.codec.rows import transaction_count
+from wsnode.ethereum.codec.rows import block_rlp, transaction_count
 from wsnode.ethereum.live.branches import canonical_rows
 from wsnode.ethereum.primitives.values import hexadecimal
 
@@ -55,10 +64,7 @@ def test_a_record_is_a_block_unless_something_else_happened() -> None:
         growing.set_chain_id(5)
         steps = follow(chain, replayed)
         assert [type(step.change) for step in steps] == [
-            Rollback,
-            BlockRecord,
-            BlockRecord,
-            BlockRecord,
+            ReorgRecord,
             PatchRecord,
             ChainIdRecord,
         ]
@@ -76,6 +82,77 @@ def test_a_patch_is_not_repeated_and_one_that_was_undone_is() -> None:
         assert [type(step.change) for step in follow(chain, replayed)] == [PatchRecord]
         growing.undo(0)
         assert [type(step.change) for step in follow(chain, replayed)] == [Rollback, PatchRecord]
+
+
+def changes_after_replacing(chain: Chain, blocks: int) -> list[type]:
+    """Return the changes by which a known chain comes to others in the place of its last two blocks."""
+    growing = Growing(chain)
+    known = standing_of(chain)
+    growing.replace(2, blocks)
+    with chain.snapshot() as view:
+        steps = next_steps(view, ORIGIN, known)
+    assert steps[-1].after.agrees_with(standing_of(chain))
+    return [type(step.change) for step in steps]
+
+
+def test_blocks_that_replace_others_are_one_record_within_its_bounds(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(journal_diff, "REORG_BLOCKS", 3)
+    with new_chain() as chain:
+        Growing(chain).extend(4)
+        assert changes_after_replacing(chain, 3) == [ReorgRecord]
+        assert changes_after_replacing(chain, 4) == [ReorgRecord, BlockRecord]
+        with chain.snapshot() as view:
+            sizes = [len(block_rlp(*canonical_rows(view, number)[:2])) for number in (1, 2)]
+        monkeypatch.setattr(journal_diff, "REORG_BYTES", 2 * max(sizes) + min(sizes) - 1)
+        assert changes_after_replacing(chain, 2) == [ReorgRecord]
+        assert changes_after_replacing(chain, 3) == [ReorgRecord, BlockRecord]
+
+
+def test_a_block_beyond_the_bound_of_a_reorg_follows_a_rollback(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(journal_diff, "REORG_BYTES", 1)
+    with new_chain() as chain:
+        Growing(chain).extend(2)
+        assert changes_after_replacing(chain, 2) == [Rollback, BlockRecord, BlockRecord]
+
+
+def test_a_reorg_has_the_patches_of_its_ancestor_and_ends_with_those_of_a_block() -> None:
+    with new_chain() as chain, new_chain() as other:
+        growing, replayed = Growing(chain), Replayed(other)
+        growing.extend(1)
+        growing.patch(4096, 1)
+        growing.extend(2)
+        follow(chain, replayed)
+        growing.replace(2, 2)
+        growing.patch(4097, 1)
+        growing.extend(1)
+        reorg, *rest = follow(chain, replayed)
+        assert isinstance(reorg.change, ReorgRecord)
+        assert (len(reorg.change.patches), len(reorg.change.blocks)) == (1, 2)
+        assert [type(step.change) for step in rest] == [PatchRecord, BlockRecord]
+        assert standing_of(other) == standing_of(chain)
+
+
+def test_a_reorg_has_no_block_of_another_chain_id() -> None:
+    with new_chain() as chain, new_chain() as other:
+        growing, replayed = Growing(chain), Replayed(other)
+        growing.extend(2)
+        follow(chain, replayed)
+        growing.replace(2, 1)
+        growing.set_chain_id(5)
+        growing.extend(1)
+        assert [type(step.change) for step in follow(chain, replayed)] == [
+            ReorgRecord,
+            ChainIdRecord,
+            BlockRecord,
+        ]
+        growing.unwind(2)
+        growing.set_chain_id(6)
+        growing.extend(1)
+        assert [type(step.change) for step in follow(chain, replayed)] == [
+            Rollback,
+            ChainIdRecord,
+            BlockRecord,
+        ]
 
 
 def test_chosen_fees_and_limits_are_told() -> None:

@@ -13,7 +13,7 @@ from tests.cluster.growing import Growing, new_chain
 from tests.cluster.memory_journal import MemoryJournal
 from wsnode.cluster.chain_source import EthereumSource
 from wsnode.cluster.publisher import QUIET_SECONDS, RETRY_SECONDS, JournalPublisher
-from wsnode.cluster.records import BlockRecord, FinalityRecord, Rollback
+from wsnode.cluster.records import BlockRecord, FinalityRecord, ReorgRecord
 from wsnode.ethereum.codec.blocks import decode_blocks
 from wsnode.ethereum.codec.rows import block_rlp
 from wsnode.ethereum.live.branches import canonical_rows
@@ -147,7 +147,7 @@ async def test_a_change_of_several_steps_is_published_as_one(mock_clock: MockClo
         node.hub.advance()
         assert await node.published() == 2
         changes = [type(record.change) for record in node.journal.written]
-        assert changes == [BlockRecord, Rollback, BlockRecord, BlockRecord]
+        assert changes == [BlockRecord, ReorgRecord]
 
     await running(work, mock_clock)
 
@@ -173,10 +173,8 @@ async def test_each_branch_that_a_consensus_client_chooses_is_published(mock_clo
         assert changes == [
             FinalityRecord,
             *[BlockRecord] * 2,
-            Rollback,
-            *[BlockRecord] * 3,
-            Rollback,
-            *[BlockRecord] * 2,
+            ReorgRecord,
+            ReorgRecord,
         ]
         assert node.journal.written[-1].after.finalized == node.chain.head
         await live.set_head(block.hash, safe=block.hash)

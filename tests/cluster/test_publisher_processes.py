@@ -17,7 +17,7 @@ from tests.cluster.reading import Reading
 from tests.cluster.redis_server import RedisServer, needs_redis
 from tests.node_process import PATIENCE, Node, post, run, started, until
 from tests.vector_files import require_vectors
-from wsnode.cluster.records import BlockRecord, PatchRecord, Rollback
+from wsnode.cluster.records import BlockRecord, PatchRecord, ReorgRecord, Rollback
 
 pytestmark = needs_redis
 STRANGER = "0x" + "aa" * 20
@@ -91,7 +91,7 @@ def test_a_reader_makes_every_change_of_a_development_chain_again(redis: RedisSe
         node("evm_mine")
         follow(reading, node)
         changes = {type(record.change) for record in reading.records}
-        assert {BlockRecord, Rollback, PatchRecord} < changes
+        assert {BlockRecord, ReorgRecord, Rollback, PatchRecord} < changes
         assert reading.breaks == 0
 
 

@@ -6,10 +6,11 @@ import zstandard
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.cluster.drawn import GENESIS, head, record, records
+from tests.cluster.drawn import GENESIS, head, record, records, standing
 from wsnode.cluster.journal import Lease
 from wsnode.cluster.records import (
     MOST_BYTES,
+    VERSION,
     BlockRecord,
     BrokenLinkError,
     ChainIdRecord,
@@ -21,6 +22,7 @@ from wsnode.cluster.records import (
     Record,
     RecordId,
     RecordTooLargeError,
+    ReorgRecord,
     Rollback,
     UnreadableRecordError,
     decode_record,
@@ -39,6 +41,12 @@ CHANGES: st.SearchStrategy[Change] = st.one_of(
     st.builds(BlockRecord, st.binary(), st.dictionaries(st.integers(0, 10_000), ADDRESSES), st.booleans()),
     st.builds(PatchRecord, st.binary()),
     st.sampled_from([Rollback(), FinalityRecord(), ChainIdRecord()]),
+    st.builds(
+        ReorgRecord,
+        STANDINGS,
+        st.lists(st.builds(BlockRecord, st.binary()), min_size=1, max_size=3).map(tuple),
+        st.lists(st.builds(PatchRecord, st.binary()), max_size=2).map(tuple),
+    ),
 )
 RECORDS = st.builds(Record, st.just(GENESIS), IDS, st.none() | IDS, STANDINGS, STANDINGS, CHANGES)
 LEASE = Lease("one", 1)
@@ -67,14 +75,20 @@ def test_a_record_with_a_flipped_bit_is_refused(written: Record, data: st.DataOb
 @given(st.binary(max_size=200), st.booleans())
 def test_any_other_bytes_are_refused(content: bytes, has_version: bool) -> None:
     with pytest.raises(UnreadableRecordError):
-        decode_record(b"\x01" + content if has_version else content, GENESIS)
+        decode_record(VERSION + content if has_version else content, GENESIS)
 
 
 @pytest.mark.parametrize("says_size", [True, False])
 def test_a_record_that_unpacks_to_too_much_is_refused_before_it_is_unpacked(*, says_size: bool) -> None:
     bomb = zstandard.ZstdCompressor(write_content_size=says_size).compress(bytes(MOST_BYTES + 1))
     with pytest.raises(UnreadableRecordError, match=f"{MOST_BYTES} at most are allowed"):
-        decode_record(b"\x01" + bomb, GENESIS)
+        decode_record(VERSION + bomb, GENESIS)
+
+
+def test_a_record_of_another_version_is_refused_with_the_version() -> None:
+    content = encode_record(record(LEASE, 1, None))
+    with pytest.raises(UnreadableRecordError, match=r"its version is 01$"):
+        decode_record(b"\x01" + content[1:], GENESIS)
 
 
 def test_a_record_that_nobody_could_read_is_not_written() -> None:
@@ -96,6 +110,18 @@ def test_a_change_of_a_kind_to_come_is_refused() -> None:
     written = msgspec.structs.replace(record(LEASE, 1, None), change=Unheard())
     with pytest.raises(UnreadableRecordError, match="unheard"):
         decode_record(encode_record(written), GENESIS)
+
+
+@pytest.mark.parametrize(
+    ("change", "blocks"),
+    [
+        (BlockRecord(b""), "1"),
+        (ReorgRecord(standing(1), (BlockRecord(b""), BlockRecord(b""))), "2"),
+        (Rollback(), "0"),
+    ],
+)
+def test_a_record_counts_its_blocks_as_redis_reads_them(change: Change, blocks: str) -> None:
+    assert str(record(LEASE, 1, None, change).blocks) == blocks
 
 
 def test_records_that_do_not_follow_one_another_are_told_with_both_values() -> None:

@@ -5,7 +5,7 @@ the journal lost records.
 """
 
 from collections.abc import Iterator, Sequence
-from typing import Final
+from typing import Any, Final
 
 import msgspec
 
@@ -16,6 +16,7 @@ from wsnode.cluster.records import (
     Change,
     FinalityRecord,
     PatchRecord,
+    ReorgRecord,
     Rollback,
 )
 from wsnode.ethereum.appender import recent_rows
@@ -32,6 +33,11 @@ from wsnode.ethereum.storage import chain_ids, meta, state_patches
 
 STEPS_AT_ONCE: Final = 64
 BYTES_AT_ONCE: Final = 8 << 20
+REORG_BLOCKS: Final = 1024
+REORG_BYTES: Final = 16 << 20
+"""Maximum number of bytes of the blocks that replace others in one record, and of their ancestor's patches;
+a block has at most 8 MiB.
+"""
 
 
 class JournalStep(msgspec.Struct, frozen=True):
@@ -108,8 +114,9 @@ class _JournalDiff:
     def steps(self, known: Head) -> Iterator[JournalStep]:
         _dropped, ancestor = dropped_from(self._view, Position.after(known))
         yield from self._down(ancestor)
-        yield from self._patches(ancestor.number)
-        for number in range(ancestor.number + 1, self._view.number + 1):
+        reached = self._state.head.number
+        yield from self._patches(reached)
+        for number in range(reached + 1, self._view.number + 1):
             yield from self._chain_id(number)
             yield self._block(number)
             yield from self._patches(number)
@@ -121,11 +128,48 @@ class _JournalDiff:
         return JournalStep(change, self._state)
 
     def _down(self, ancestor: Head) -> Iterator[JournalStep]:
-        """Yield a rollback to a common block, without its patches, unless the known state is on the way."""
-        state, root = self._state, state_patches.unpatched_root(self._view.reader, ancestor.number)
-        if state.head != ancestor or self._patches_since(ancestor.number, state.state_root) is None:
-            safe, finalized = (_not_above(ancestor, mark) for mark in (state.safe, state.finalized))
-            yield self._step(Rollback(), head=ancestor, state_root=root, safe=safe, finalized=finalized)
+        """Yield a step to the branch of a common block, unless the known state is on the way: a reorg, or a
+        rollback to that block, without its patches, if no blocks replace those above it.
+        """
+        state, reader = self._state, self._view.reader
+        if state.head == ancestor and self._patches_since(ancestor.number, state.state_root) is not None:
+            return
+        root = state_patches.unpatched_root(reader, ancestor.number)
+        safe, finalized = (_not_above(ancestor, mark) for mark in (state.safe, state.finalized))
+        below = msgspec.structs.replace(state, head=ancestor, state_root=root, safe=safe, finalized=finalized)
+        patches = state_patches.patches(reader, ancestor.number)
+        blocks = self._replacing(ancestor, sum(len(patch.accounts) for patch in patches))
+        self._state = below
+        if not blocks:
+            yield self._step(Rollback())
+            return
+        if patches:
+            below = msgspec.structs.replace(below, state_root=patches[-1].state_root)
+        change = ReorgRecord(
+            below,
+            tuple(record for record, _after in blocks),
+            tuple(PatchRecord(patch.accounts) for patch in patches),
+        )
+        yield self._step(change, **blocks[-1][1])
+
+    def _replacing(self, ancestor: Head, size: int) -> list[tuple[BlockRecord, dict[str, Any]]]:
+        """Return the blocks after a common block that replace others in one step, each with the members of
+        the state after it; `size` is that of the block's patches.
+
+        They end with the first block that has patches, or before one of another chain id.
+        """
+        blocks: list[tuple[BlockRecord, dict[str, Any]]] = []
+        for number in range(ancestor.number + 1, self._view.number + 1)[:REORG_BLOCKS]:
+            if self._wanted_chain_id(number) != self._state.chain_id:
+                break
+            block = self._block_record(number)
+            size += len(block[0].rlp)
+            if size > REORG_BYTES:
+                break
+            blocks.append(block)
+            if state_patches.patches(self._view.reader, number):
+                break
+        return blocks
 
     def _patches(self, number: int) -> Iterator[JournalStep]:
         # A root that there was twice is that of the later patch, so that nothing is repeated.
@@ -138,20 +182,31 @@ class _JournalDiff:
         return state_patches.patches_since(self._view.reader, number, root)
 
     def _chain_id(self, number: int) -> Iterator[JournalStep]:
-        wanted = chain_ids.id_of(self._ids, self._origin.chain_id, number)
+        wanted = self._wanted_chain_id(number)
         if wanted != self._state.chain_id:
             yield self._step(ChainIdRecord(), chain_id=wanted)
 
+    def _wanted_chain_id(self, number: int) -> int:
+        return chain_ids.id_of(self._ids, self._origin.chain_id, number)
+
     def _block(self, number: int) -> JournalStep:
+        record, members = self._block_record(number)
+        return self._step(record, **members)
+
+    def _block_record(self, number: int) -> tuple[BlockRecord, dict[str, Any]]:
+        """Return the record of a block, and the members of the state after it."""
         header, body, _receipts = canonical_rows(self._view, number)
         rlp = block_rlp(header, body)
-        members = {"head": head_of(header), "state_root": Hash32(header_fields(header).state_root)}
+        members: dict[str, Any] = {
+            "head": head_of(header),
+            "state_root": Hash32(header_fields(header).state_root),
+        }
         if number == self._view.number:
             members |= self._wanted_marks()
         if not self._origin.is_development:
-            return self._step(BlockRecord(rlp), **members)
+            return BlockRecord(rlp), members
         is_free = _breaks_rules(self._view, (header, body))
-        return self._step(BlockRecord(rlp, impersonated_senders(header, body), is_free), **members)
+        return BlockRecord(rlp, impersonated_senders(header, body), is_free), members
 
     def _marks(self) -> Iterator[JournalStep]:
         wanted = self._wanted_marks()
@@ -186,6 +241,8 @@ def impersonated_senders(header: bytes, body: bytes) -> dict[int, Address]:
 
 
 def _size(change: Change) -> int:
+    if isinstance(change, ReorgRecord):
+        return sum(map(_size, change.blocks))
     if isinstance(change, BlockRecord):
         return len(change.rlp)
     return len(change.accounts) if isinstance(change, PatchRecord) else 0

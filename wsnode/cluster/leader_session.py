@@ -290,7 +290,7 @@ class LeaderSession:
         while records := await self._journal.read_back(last, RECORDS_BACK):
             for record in records:
                 if isinstance(record.change, BLOCKS) and record.after.head == ancestor:
-                    ancestor = record.before.head
+                    ancestor = (record.ancestor or record.before).head
                     if self._published.source.knows(ancestor):
                         return ancestor
             last = records[-1].id

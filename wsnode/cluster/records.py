@@ -16,7 +16,7 @@ from wsnode.ethereum.head import Head
 from wsnode.ethereum.primitives.values import Address, Hash32, hexadecimal
 from wsnode.untrusted.decoding import MalformedError, MsgpackDecoder
 
-VERSION: Final = b"\x01"
+VERSION: Final = b"\x02"
 MOST_BYTES: Final = 32 << 20
 """Maximum number of bytes of a record before it is compressed; a block has at most 8 MiB, a patch as much as
 a request.
@@ -160,17 +160,29 @@ class ClassesRecord(msgspec.Struct, frozen=True, tag="classes"):
     """JSON of the definitions by hash, in the form of results."""
 
 
+class ReorgRecord(msgspec.Struct, frozen=True, tag="reorg"):
+    """Replacement of the blocks above an ancestor by blocks of another branch, as one step."""
+
+    ancestor: ChainState
+    """State below the first block, with the patches of the writer's chain."""
+    blocks: tuple[BlockRecord | StarknetBlockRecord, ...]
+    """Blocks after the ancestor, lowest first, at least one."""
+    patches: tuple[PatchRecord, ...] = ()
+    """Patches of the ancestor's state, oldest first, for a reader whose branch never had them."""
+
+
 Change: TypeAlias = (
     BlockRecord
     | Rollback
+    | ReorgRecord
     | FinalityRecord
     | PatchRecord
     | ChainIdRecord
     | StarknetBlockRecord
     | ClassesRecord
 )
-BLOCKS: Final = (BlockRecord, StarknetBlockRecord)
-"""Changes that add a block to the chain."""
+BLOCKS: Final = (BlockRecord, StarknetBlockRecord, ReorgRecord)
+"""Changes that add blocks to the chain."""
 
 
 class Record(msgspec.Struct, frozen=True, array_like=True):
@@ -189,6 +201,21 @@ class Record(msgspec.Struct, frozen=True, array_like=True):
 
     A reader whose chain has more is wrong then; otherwise its surplus may be about to be published again.
     """
+
+    @property
+    def blocks(self) -> int:
+        """Return the number of blocks that the record adds to the chain."""
+        change = self.change
+        return len(change.blocks) if isinstance(change, ReorgRecord) else int(isinstance(change, BLOCKS))
+
+    @property
+    def ancestor(self) -> ChainState | None:
+        """Return the state that is left once the record's blocks and patches are taken off, None if it takes
+        off none.
+        """
+        if isinstance(self.change, ReorgRecord):
+            return self.change.ancestor
+        return self.after if isinstance(self.change, Rollback) else None
 
     def require_next_to(self, previous: Self) -> None:
         """Check that this record directly follows `previous`.

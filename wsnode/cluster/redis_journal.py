@@ -42,7 +42,6 @@ from wsnode.cluster.node_directory import (
 )
 from wsnode.cluster.quotas import LONGEST_OWING_SECONDS, LONGEST_SINCE_SECONDS, MOST_OWING, KeySpending
 from wsnode.cluster.records import (
-    BLOCKS,
     Record,
     RecordId,
     UnreadableRecordError,
@@ -61,7 +60,7 @@ ANSWER_SECONDS: Final = 3.0
 """Seconds to wait for an answer, beyond the time that the request itself waits; less than a lease lasts."""
 CONNECT_SECONDS: Final = 2.0
 RECORDS_AT_ONCE: Final = 8
-"""Records in one reply, so that it has 64 MiB at most, with blocks of 8 MiB."""
+"""Records in one reply, so that it has 64 MiB at most with blocks of 8 MiB, and 128 MiB with reorgs."""
 _LEASE_MILLISECONDS: Final = str(int(LEASE_SECONDS * 1000))
 
 # The client logs, with a traceback, what it raises as well: each outage would fill pages.
@@ -247,7 +246,7 @@ class RedisJournal:
             "" if record.previous is None else str(record.previous),
             str(record.id),
             content,
-            str(int(isinstance(record.change, BLOCKS))),
+            str(record.blocks),
             str(self._bounds.records),
             str(self._bounds.bytes),
             str(self._bounds.blocks),

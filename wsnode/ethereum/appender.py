@@ -11,7 +11,7 @@ from wsnode.ethereum.chain import Chain, FinalityMarks
 from wsnode.ethereum.codec.blocks import BuiltBlock, UnverifiedBlock, VerifiedBlock, block_from_rows
 from wsnode.ethereum.head import Head
 from wsnode.ethereum.pending_commit import PendingCommit
-from wsnode.ethereum.primitives.values import BlockNumber
+from wsnode.ethereum.primitives.values import BlockNumber, Hash32
 from wsnode.ethereum.snapshot import Snapshot
 from wsnode.ethereum.state import BlockAttributes, InvalidBlockError
 
@@ -44,6 +44,7 @@ class Appender:
         self.pending: list[VerifiedBlock] = []
         self.pending_bytes = 0
         self._root: BlockNumber | None = None
+        self._state_root: Hash32 | None = None
         self._storing: frozenset[bytes] = frozenset()
         self._hashes: set[bytes] = set()
 
@@ -102,12 +103,13 @@ class Appender:
         """
         blocks, self.pending = self.pending, []
         root, self._root = self._root, None
+        state_root, self._state_root = self._state_root, None
         if blocks:
             self.pending_bytes = 0
             self._storing = frozenset(self._hashes)
             self._hashes.clear()
         change = self.chain.executor.stage() if blocks or root is not None else None
-        return PendingCommit(blocks, change, root)
+        return PendingCommit(blocks, change, root, state_root)
 
     def store(self, pending: PendingCommit, marks: FinalityMarks | None = None) -> list[Head]:
         """Commit a change from `take_pending` with the safe and finalized marks.
@@ -126,20 +128,21 @@ class Appender:
         """
         return self.store(self.take_pending(), marks)
 
-    def rewind(self, head: Head) -> None:
+    def rewind(self, head: Head, state_root: Hash32 | None = None) -> None:
         """Make a lower block the head; those above it leave the chain with the next commit.
 
         New blocks can then be appended to it. Pending blocks must be stored first.
+        With a state root, patches of that block's state are undone until the root matches.
 
         Raises:
             StateError: The state after block `head` cannot be restored.
         """
-        self.chain.rewind(head.number)
+        self.chain.rewind(head.number, state_root)
         with self.chain.snapshot() as snapshot:
             self.head = head
             self._total_difficulty = snapshot.total_difficulty(head.number)
             self._recent = deque(recent_rows(snapshot, head.hash), maxlen=ANCESTORS)
-        self._root = head.number
+        self._root, self._state_root = head.number, state_root
 
     def _execute(
         self, run: Sequence[UnverifiedBlock], attributes: BlockAttributes | None

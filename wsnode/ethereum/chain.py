@@ -335,14 +335,16 @@ class Chain:
             self.executor.settle(pending.change)
         return removed
 
-    def rewind(self, number: int) -> None:
+    def rewind(self, number: int, state_root: Hash32 | None = None) -> None:
         """Go back to block `number` in memory: blocks can be appended to it, and a commit with it as root
         follows.
+
+        With `state_root`, patches of the block are undone until its state has this root again.
 
         Raises:
             StateError: Its state cannot be restored; nothing has changed.
         """
-        self.executor.rewind(number)
+        self.executor.rewind(number, state_root=state_root)
         with self.store.read() as reader:
             self.spec.set_chain_ids(chain_ids.unwound(reader, number))
 

@@ -14,6 +14,7 @@ from tests.cluster.memory_journal import MemoryJournal
 from tests.cluster.replaying import standing_of
 from tests.cluster.tenure.tenures import tenure_of
 from tests.drawing import examples
+from tests.ethereum.tree.watching import watched_heads
 from wsnode.cluster.chain_source import EthereumSource
 from wsnode.cluster.leader_session import PublishedChain
 from wsnode.cluster.records import (
@@ -23,7 +24,9 @@ from wsnode.cluster.records import (
     FinalityRecord,
     PatchRecord,
     Record,
+    ReorgRecord,
     Rollback,
+    StarknetBlockRecord,
 )
 from wsnode.cluster.replica.apply import LogApplier
 from wsnode.cluster.replica.chain_states import is_reachable
@@ -127,6 +130,33 @@ def other_senders(record: Record) -> Record:
     return forged(record, change=BlockRecord(record.change.rlp, {0: msgspec.convert(bytes(20), bytes)}))  # type: ignore[dict-item]
 
 
+def blocks_of(record: Record) -> tuple[BlockRecord | StarknetBlockRecord, ...]:
+    assert isinstance(record.change, ReorgRecord)
+    return record.change.blocks
+
+
+def with_reorg(record: Record, **members: object) -> Record:
+    assert isinstance(record.change, ReorgRecord)
+    return forged(record, change=msgspec.structs.replace(record.change, **members))
+
+
+def with_ancestor(record: Record, **members: object) -> Record:
+    assert isinstance(record.change, ReorgRecord)
+    return with_reorg(record, ancestor=msgspec.structs.replace(record.change.ancestor, **members))
+
+
+def with_old_mark(record: Record) -> Record:
+    """Return a record that marks a block which leaves the chain."""
+    return forged(record, after=msgspec.structs.replace(record.after, safe=record.before.head))
+
+
+def flipped_last_block(record: Record) -> Record:
+    """Return a record whose last block breaks a rule that only its execution shows."""
+    first, last = blocks_of(record)
+    assert isinstance(last, BlockRecord)
+    return with_reorg(record, blocks=(first, BlockRecord(flip(last.rlp, len(last.rlp) // 2))))
+
+
 FORGERIES: list[tuple[str, Callable[[Record], Record]]] = [
     ("extend", other_root),
     ("extend", other_head),
@@ -140,6 +170,21 @@ FORGERIES: list[tuple[str, Callable[[Record], Record]]] = [
     ("unwind", other_root),
     ("unwind", other_head),
     ("chain_id", other_root),
+    ("reorg", other_root),
+    ("reorg", other_head),
+    ("reorg", other_id),
+    ("reorg", other_mark),
+    ("reorg", with_old_mark),
+    ("reorg", lambda record: with_reorg(record, blocks=())),
+    ("reorg", lambda record: with_reorg(record, blocks=blocks_of(record)[1:])),
+    ("reorg", lambda record: with_reorg(record, blocks=blocks_of(record)[:1])),
+    ("reorg", lambda record: with_reorg(record, blocks=(blocks_of(record)[0],) * 2)),
+    ("reorg", lambda record: with_reorg(record, blocks=(StarknetBlockRecord(b"{}"),))),
+    ("reorg", flipped_last_block),
+    ("reorg", lambda record: with_ancestor(record, state_root=OTHER)),
+    ("reorg", lambda record: with_ancestor(record, head=Head(BlockNumber(2), OTHER))),
+    ("reorg", lambda record: with_ancestor(record, head=Head(BlockNumber(2**64 - 1), OTHER))),
+    ("reorg", lambda record: with_ancestor(record, chain_id=77)),
     ("patch", lambda record: forged(record, change=FinalityRecord())),
     ("patch", lambda record: forged(record, change=Rollback())),
     ("patch", lambda record: forged(record, change=ChainIdRecord())),
@@ -175,6 +220,8 @@ def change(growing: Growing, kind: str) -> None:
             growing.unwind(1)
         case "chain_id":
             growing.set_chain_id(5)
+        case "reorg":
+            growing.replace(1, 2)
 
 
 @pytest.mark.parametrize("kind", ["patch", "chain_id"])
@@ -216,3 +263,118 @@ def test_marks_follow() -> None:
         both.repeat()
         found: ChainState = standing_of(both.chain)
         assert found.finalized == found.head
+
+
+def commits(chain: Chain, work: Callable[[], None]) -> int:
+    """Return the number of commits that work makes."""
+    before = chain.version
+    work()
+    return chain.version - before
+
+
+@pytest.mark.parametrize("patched", [False, True], ids=["a plain ancestor", "a patched ancestor"])
+def test_a_reorganisation_is_one_commit(*, patched: bool) -> None:
+    with pair() as both:
+        both.growing.extend(2)
+        if patched:
+            both.growing.patch(4096, 1)
+        both.growing.extend(3)
+        both.repeat()
+        both.growing.replace(3, 5)
+        both.growing.chain.mark_final(both.growing.chain.head)
+        (record,) = both.records()
+        assert isinstance(record.change, ReorgRecord)
+        assert commits(both.chain, lambda: both.applier.apply(record)) == 1
+        assert standing_of(both.chain) == standing_of(both.growing.chain)
+        assert commits(both.chain, lambda: both.applier.apply(record)) == 0
+
+
+def test_a_reorganisation_replaces_blocks_beyond_the_journal_too() -> None:
+    with pair() as both:
+        both.growing.extend(4)
+        both.repeat()
+        lost = both.journal.written[-1]
+        both.journal.lose(1)
+        both.growing.replace(2, 1)
+        (record,) = both.records()
+        assert record.before == lost.before
+        assert commits(both.chain, lambda: both.applier.apply(record)) == 1
+        assert standing_of(both.chain) == standing_of(both.growing.chain)
+
+
+def test_patches_of_an_ancestor_are_made_where_they_are_missing() -> None:
+    with pair() as both:
+        both.growing.extend(2)
+        both.growing.patch(4096, 1)
+        both.growing.extend(1)
+        both.repeat()
+        both.growing.unwind(1)
+        both.growing.patch(4097, 1)
+        both.growing.extend(2)
+        (record,) = both.records()
+        assert isinstance(record.change, ReorgRecord)
+        assert len(record.change.patches) == 2
+        strict = LogApplier(both.chain, both.tree, is_development=False)
+        before = standing_of(both.chain)
+        with pytest.raises(RefusedRecordError, match="a change that only development chains may have"):
+            strict.apply(record)
+        assert standing_of(both.chain) == before
+        with pytest.raises(RefusedRecordError, match="its patches lead to"):
+            both.applier.apply(with_reorg(record, patches=(PatchRecord(b"{}"),)))
+        both.applier.apply(record)
+        assert standing_of(both.chain) == standing_of(both.growing.chain)
+
+
+def test_a_reorganisation_from_another_chain_id_is_repeated() -> None:
+    with pair() as both:
+        both.growing.extend(2)
+        both.repeat()
+        both.growing.replace(1, 2)
+        (record,) = both.records()
+        # As after a loss of the journal's end: the chain has an id that its writer has not given it again.
+        both.chain.set_chain_id(7)
+        both.applier.apply(record)
+        assert standing_of(both.chain) == standing_of(both.growing.chain)
+
+
+def test_a_reorganisation_of_blocks_that_are_not_here_is_a_gap() -> None:
+    with pair() as both:
+        both.growing.extend(3)
+        both.records()
+        both.growing.replace(1, 2)
+        (record,) = both.records()
+        with pytest.raises(GapError, match="the journal continues after block 2 0x"):
+            both.applier.apply(record)
+        assert both.chain.head.number == 0
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("reorgs", [100, pytest.param(1000, marks=pytest.mark.nightly)])
+def test_other_processes_see_the_head_before_a_reorganisation_or_after_it(reorgs: int) -> None:
+    with pair() as both:
+        both.growing.extend(3)
+        both.repeat()
+        heads = {both.chain.head.hash}
+        with watched_heads(both.chain.folder.path) as seen:
+            for number in range(reorgs):
+                both.growing.replace(1 + number % 3, 1 + number % 4)
+                both.growing.extend(1)
+                both.repeat()
+                heads |= {record.after.head.hash for record in both.journal.written[-2:]}
+        assert seen <= heads
+
+
+def test_a_block_of_another_branch_replaces_those_beyond_the_journal_in_one_commit() -> None:
+    with pair() as both:
+        both.growing.extend(2)
+        both.repeat()
+        shared = both.journal.entries
+        both.growing.extend(3)
+        both.repeat()
+        # The journal lost the blocks, and its writer the chain: another branch follows what both have.
+        both.journal.lose(both.journal.entries - shared)
+        both.growing.replace(3, 1)
+        (record,) = both.records()
+        assert isinstance(record.change, BlockRecord)
+        assert commits(both.chain, lambda: both.applier.apply(record)) == 1
+        assert standing_of(both.chain) == standing_of(both.growing.chain)

@@ -46,6 +46,7 @@ WORKERS = ("--workers", "2")
 MODULE = "wsnode.node.workers.serving.worker"
 CLIENTS = 6
 KILLS = 4
+REORGS = 30
 
 
 @contextmanager
@@ -319,3 +320,43 @@ def test_a_follower_with_workers_leads_also_after_its_process_that_follows_was_k
         come_together(source, copy)
         assert status_of(first)["journal"]["epoch"] > status["epoch"]
         sent_into_a_block(copy, source)
+
+
+class HeadWatcher:
+    """Asks one connection for the head without a pause, and keeps each number and hash that it has seen."""
+
+    def __init__(self, client: ClientConnection) -> None:
+        self._client = client
+        self.seen: set[tuple[str, str]] = set()
+        self.over = threading.Event()
+
+    def run(self) -> None:
+        while True:
+            block: Any = result(self._client, "eth_getBlockByNumber", "latest", False)
+            self.seen.add((block["number"], block["hash"]))
+            if self.over.is_set():
+                return
+
+
+def test_no_worker_sees_the_ancestor_of_a_reorganisation(redis: RedisServer, tmp_path: Path) -> None:
+    with ExitStack() as opened:
+        writer = opened.enter_context(leader(redis, tmp_path))
+        copy = opened.enter_context(workers(redis, tmp_path))
+        writer("anvil_mine", "0x5")
+        come_together(writer, copy)
+        clients = [opened.enter_context(connect(copy.node.socket_url)) for _ in range(2)]
+        heads = {writer.stand[:2]}
+        threads = opened.enter_context(ThreadPoolExecutor())
+        watchers = [HeadWatcher(client) for client in clients]
+        runs = [threads.submit(watcher.run) for watcher in watchers]
+        for watcher in watchers:
+            opened.callback(watcher.over.set)
+        for number in range(REORGS):
+            writer("anvil_reorg", 1 + number % 4, [])
+            heads.add(writer.stand[:2])
+        come_together(writer, copy)
+        for watcher, run_of in zip(watchers, runs, strict=True):
+            watcher.over.set()
+            run_of.result(PATIENCE)
+            assert watcher.seen <= heads
+        assert status_of(copy)["replica"]["refused"] == 0

@@ -28,7 +28,15 @@ from tests.file_limits import files_of_at_most
 from tests.vector_files import find_vectors, require_vectors
 from wsnode.cluster.journal import JournalLimits
 from wsnode.cluster.leader_session import PublishedChain
-from wsnode.cluster.records import ClassesRecord, FinalityRecord, Record, Rollback, StarknetBlockRecord
+from wsnode.cluster.records import (
+    BlockRecord,
+    ClassesRecord,
+    FinalityRecord,
+    Record,
+    ReorgRecord,
+    Rollback,
+    StarknetBlockRecord,
+)
 from wsnode.cluster.replica.errors import RefusedRecordError
 from wsnode.cluster.replica.following import Replica
 from wsnode.cluster.replica.starknet import StarknetLogApplier, StarknetReplicaChain
@@ -314,6 +322,82 @@ async def test_a_forged_record_is_refused_and_the_last_good_head_stays(forge: Fo
         assert str(raised.value).startswith(f"record {last.id} is refused: ")
         assert rows(here.repeated) == good
         applier.apply(last)
+        assert rows(here.repeated) == rows(here.written)
+        applier.give_up()
+
+
+async def test_a_reorganisation_with_classes_is_one_commit() -> None:
+    with ExitStack() as stack:
+        here = World(stack)
+        here.growing.extend(3)
+        await here.publish()
+        async with here.caught_up():
+            pass
+        here.growing.replace(2, 2)
+        here.growing.declare([0, 1], are_found=True)
+        await here.publish()
+        classes_record, reorg = here.journal.written[-2:]
+        assert isinstance(classes_record.change, ClassesRecord)
+        assert isinstance(reorg.change, ReorgRecord)
+        applier = StarknetLogApplier(here.repeated, here.first)
+        before = here.repeated.version
+        applier.apply(classes_record)
+        applier.apply(reorg)
+        assert here.repeated.version == before + 1
+        assert rows(here.repeated) == rows(here.written)
+        applier.apply(reorg)
+        assert here.repeated.version == before + 1
+        applier.give_up()
+
+
+def reorg_without(_here: World, record: Record) -> Record:
+    return with_blocks(record, ())
+
+
+def reorg_of_a_part(_here: World, record: Record) -> Record:
+    assert isinstance(record.change, ReorgRecord)
+    return with_blocks(record, record.change.blocks[1:])
+
+
+def reorg_of_another_chain(_here: World, record: Record) -> Record:
+    return with_blocks(record, (BlockRecord(b""),))
+
+
+def reorg_from_nowhere(_here: World, record: Record) -> Record:
+    assert isinstance(record.change, ReorgRecord)
+    ancestor = msgspec.structs.replace(record.change.ancestor, head=Head(BlockNumber(1), Hash32(b"\1" * 32)))
+    return msgspec.structs.replace(record, change=msgspec.structs.replace(record.change, ancestor=ancestor))
+
+
+def with_blocks(record: Record, blocks: tuple[Any, ...]) -> Record:
+    return msgspec.structs.replace(record, change=msgspec.structs.replace(record.change, blocks=blocks))
+
+
+@pytest.mark.parametrize(
+    ("forge", "reason"),
+    [
+        (reorg_without, "it has no block"),
+        (reorg_of_a_part, "number: expected 2, got 3"),
+        (reorg_of_another_chain, "it has no block of a Starknet chain"),
+        (reorg_from_nowhere, "is not below the head"),
+    ],
+)
+async def test_a_forged_reorganisation_is_refused_and_changes_nothing(forge: Forge, reason: str) -> None:
+    with ExitStack() as stack:
+        here = World(stack)
+        here.growing.extend(3)
+        await here.publish()
+        async with here.caught_up():
+            good = rows(here.repeated)
+        here.growing.replace(2, 2)
+        await here.publish()
+        record = here.journal.written[-1]
+        applier = StarknetLogApplier(here.repeated, here.first)
+        with pytest.raises(RefusedRecordError) as raised:
+            applier.apply(forge(here, record))
+        assert reason in str(raised.value)
+        assert rows(here.repeated) == good
+        applier.apply(record)
         assert rows(here.repeated) == rows(here.written)
         applier.give_up()
 

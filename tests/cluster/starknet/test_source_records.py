@@ -8,7 +8,7 @@ import trio
 
 from tests.cluster.starknet.growing import GrowingStarknet, new_starknet_chain, sierra
 from tests.vector_files import find_vectors, require_vectors
-from wsnode.cluster.records import ChainState, ClassesRecord, Rollback, StarknetBlockRecord
+from wsnode.cluster.records import ChainState, ClassesRecord, ReorgRecord, StarknetBlockRecord
 from wsnode.cluster.starknet import source as subject
 from wsnode.cluster.starknet.chain_states import EMPTY, standing_at
 from wsnode.cluster.starknet.documents import (
@@ -84,7 +84,7 @@ def test_a_class_that_only_dropped_blocks_name_is_not_published() -> None:
         growing.find([0])
         growing.replace(1, 1)
         with chain.snapshot() as view:
-            assert [type(step.change) for step in next_steps(view, before)] == [Rollback, StarknetBlockRecord]
+            assert [type(step.change) for step in next_steps(view, before)] == [ReorgRecord]
 
 
 def test_the_steps_never_end_between_classes_and_their_block(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -98,6 +98,30 @@ def test_the_steps_never_end_between_classes_and_their_block(monkeypatch: pytest
         with chain.snapshot() as view:
             first = standing_at(view, 0)
         assert kinds(chain, first) == ["ClassesRecord"] * 3 + ["StarknetBlockRecord"]
+
+
+def test_the_classes_of_blocks_that_replace_others_go_before_all_of_them(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    with new_starknet_chain() as chain:
+        growing = GrowingStarknet(chain)
+        growing.begin()
+        growing.extend(2)
+        with chain.snapshot() as view:
+            known = standing_at(view, 2)
+        growing.replace(2, 1)
+        growing.declare([0], are_found=True)
+        growing.declare([1], are_found=True)
+        assert kinds(chain, known) == ["ClassesRecord", "ReorgRecord"]
+        monkeypatch.setattr(subject, "REORG_CLASS_BYTES", len(sierra(0).rendered))
+        assert kinds(chain, known) == ["ClassesRecord", "ReorgRecord", "ClassesRecord", "StarknetBlockRecord"]
+        monkeypatch.setattr(subject, "REORG_BLOCKS", 1)
+        assert kinds(chain, known) == ["ReorgRecord", *["ClassesRecord", "StarknetBlockRecord"] * 2]
+        monkeypatch.setattr(subject, "REORG_BLOCKS", 9)
+        monkeypatch.setattr(subject, "REORG_BYTES", 1)
+        assert kinds(chain, known)[0] == "ReorgRecord"
+        chain.append([], [], after=0)
+        assert kinds(chain, known) == ["Rollback"]
 
 
 def test_an_empty_journal_begins_so_many_blocks_below_the_head_or_with_all() -> None:

@@ -8,6 +8,7 @@ import pytest
 
 from tests.drawing import examples
 from tests.ethereum.tree.random_trees import GENESIS, SPEC, Node, decoded, random_tree, spoiled
+from tests.ethereum.tree.watching import watched_heads
 from tests.file_limits import files_of_at_most
 from wsnode.ethereum.chain import Chain
 from wsnode.ethereum.head import HeadChange
@@ -192,31 +193,6 @@ def test_kills_at_random_moments_leave_the_head_before_or_after(tmp_path: Path) 
         assert chain.head.hash == nodes[-1].hash
 
 
-READING = """
-import sys
-from collections import Counter
-from pathlib import Path
-from threading import Event, Thread
-from wsnode.ethereum.chain import Chain
-from wsnode.ethereum.state import ReorganisedError
-seen, over = Counter(), Event()
-with Chain.open(Path(sys.argv[1]), writer=False) as chain:
-    print("ready", flush=True)
-    Thread(target=lambda: (sys.stdin.read(), over.set()), daemon=True).start()
-    while True:
-        with chain.snapshot() as view:
-            head, version = view.head, view.reader.version
-        try:
-            chain.state.account(bytes(20), (head.number, head.hash))
-        except ReorganisedError:
-            assert chain.version != version, "the head had no state"
-        seen[head.hash.hex()] += 1
-        if over.is_set():
-            break
-print(*seen)
-"""
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("switches", [100, pytest.param(1000, marks=pytest.mark.nightly)])
 def test_other_processes_see_the_head_before_a_switch_or_after_it(tmp_path: Path, switches: int) -> None:
@@ -226,13 +202,7 @@ def test_other_processes_see_the_head_before_a_switch_or_after_it(tmp_path: Path
         tree = BlockTree(chain)
         judged(tree, nodes)
         tree.set_head(tips[0].hash)
-        command = [sys.executable, "-c", READING, str(tmp_path)]
-        with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as reader:
-            assert reader.stdout is not None
-            assert reader.stdout.readline() == "ready\n"
+        with watched_heads(tmp_path) as seen:
             for number in range(1, switches + 1):
                 tree.set_head(tips[number % len(tips)].hash)
-            seen = set(reader.communicate()[0].split())
-        assert reader.returncode == 0
-    assert seen
-    assert seen <= {tip.hash.hex() for tip in tips}
+    assert seen <= {tip.hash for tip in tips}

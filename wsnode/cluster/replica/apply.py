@@ -1,16 +1,21 @@
 """Application of a writer's records: a block is executed, and each outcome has to match its record."""
 
-from typing import Final
+from collections.abc import Sequence
+from typing import Final, TypeAlias
+
+import msgspec
 
 from wsnode.cluster.journal_diff import impersonated_senders
 from wsnode.cluster.records import (
     BlockRecord,
     ChainIdRecord,
     ChainState,
+    Change,
     ClassesRecord,
     FinalityRecord,
     PatchRecord,
     Record,
+    ReorgRecord,
     Rollback,
     StarknetBlockRecord,
 )
@@ -22,10 +27,13 @@ from wsnode.ethereum.codec.rows import header_fields
 from wsnode.ethereum.head import Head
 from wsnode.ethereum.primitives.values import Hash32
 from wsnode.ethereum.state import BlockAttributes, InvalidTransactionError, MissingStateError
+from wsnode.ethereum.storage import state_patches
 from wsnode.ethereum.storage.errors import ChainIdsError
 from wsnode.ethereum.tree.tree import BlockTree
 
 NO_HASH: Final = bytes(32)
+Branch: TypeAlias = Sequence[tuple[BlockRecord, UnverifiedBlock]]
+"""Blocks that a record appends, lowest first."""
 
 
 class LogApplier:
@@ -46,22 +54,28 @@ class LogApplier:
         first.
 
         Raises:
-            RefusedRecordError: The record does not verify; the chain is in the state before it.
+            RefusedRecordError: The record does not verify; the chain is in the state before it, or at a
+                reorg's ancestor whose patches were missing.
             GapError: The chain cannot be brought to the state before the record.
             StateError, StoreError: The chain cannot be stored now.
         """
         _require_form(record)
-        mine = standing_of(self._chain)
+        mine, base = standing_of(self._chain), record.ancestor
         if not is_at(mine, record.before) and not is_at(mine, record.after):
             if self._is_beyond(mine, record):
                 if record.is_latest:
                     self.go_back(record.after)
                 return
-            # What is taken off is here, or the chain is another one.
-            self.go_back(record.after if isinstance(record.change, Rollback) else record.before)
-        marks = self._marks(record)
-        if not is_at(standing_of(self._chain), record.after):
-            self._change(record, marks)
+            # What is taken off is here, or the chain is another one. Blocks replace it in one step.
+            if isinstance(record.change, BlockRecord) and self._can_rewind_to(record.before):
+                base = record.before
+            elif not isinstance(record.change, ReorgRecord):
+                self.go_back(record.ancestor or record.before)
+        is_made = is_at(standing_of(self._chain), record.after)
+        branch: Branch = () if is_made else self._branch(record)
+        marks = self._marks(record, branch)
+        if not is_made:
+            self._change(record, base, branch, marks)
             self._require(record)
         self._mark(marks)
 
@@ -69,11 +83,11 @@ class LogApplier:
         """Return True if the chain is beyond a record's state, as after a loss of the journal's end.
 
         Blocks beyond the journal are kept until a record contradicts them: the writer has them too, and
-        publishes them again. The same holds for a record that only removes blocks of another branch.
+        publishes them again. The same holds for a record that removes blocks of another branch.
         """
         after = record.after
         with self._chain.snapshot() as view:
-            if isinstance(record.change, Rollback) and is_reachable(view, record.before):
+            if record.ancestor is not None and is_reachable(view, record.before):
                 return False
             if after.head == mine.head:
                 # It has patches that are to come, or a chain id.
@@ -96,10 +110,15 @@ class LogApplier:
             with self._tree.whole():
                 self._chain.set_chain_id(wanted.chain_id)
 
-    def _change(self, record: Record, marks: FinalityMarks) -> None:
+    def _can_rewind_to(self, state: ChainState) -> bool:
+        """Return True if the chain can reach a state by taking back blocks and patches, and has its id."""
+        with self._chain.snapshot() as view:
+            return view.chain_id == state.chain_id and is_reachable(view, state)
+
+    def _change(self, record: Record, base: ChainState | None, branch: Branch, marks: FinalityMarks) -> None:
         match record.change:
-            case BlockRecord():
-                self._append(record, record.change, marks)
+            case BlockRecord() | ReorgRecord():
+                self._append(record, base, branch, marks)
             case Rollback():
                 self._take_off(record)
             case PatchRecord():
@@ -107,32 +126,97 @@ class LogApplier:
             case ChainIdRecord():
                 self._set_chain_id(record)
 
-    def _append(self, record: Record, change: BlockRecord, marks: FinalityMarks) -> None:
-        block = self._decoded(record, change)
-        attributes = _chosen(block) if change.is_free else None
+    def _append(self, record: Record, base: ChainState | None, branch: Branch, marks: FinalityMarks) -> None:
+        """Append blocks to the head or, in place of those above it, to `base`, in one transaction."""
         with self._tree.whole():
-            extension = self._tree.extend([block], attributes)
-            if extension.error is not None:
-                raise RefusedRecordError(record.id, str(extension.error))
+            if base is not None:
+                self._tree.rewind(base.head, base.state_root)
+            for change, block in branch:
+                extension = self._tree.extend([block], _chosen(block) if change.is_free else None)
+                if extension.error is not None:
+                    raise RefusedRecordError(record.id, str(extension.error))
             self._tree.store(self._tree.take_pending(), marks)
 
+    def _branch(self, record: Record) -> Branch:
+        """Return the blocks of a record, none if it has none; the chain can be rewound to a reorg's ancestor
+        then.
+        """
+        match record.change:
+            case BlockRecord():
+                return self._decoded_blocks(record, [record.change], record.before.head)
+            case ReorgRecord(ancestor, blocks):
+                unpatched = self._require_ancestor(record, ancestor)
+                branch = self._decoded_blocks(record, blocks, ancestor.head)
+                self._make_ready(record, record.change, unpatched)
+                return branch
+        return ()
+
+    def _require_ancestor(self, record: Record, ancestor: ChainState) -> ChainState:
+        """Return the state of a reorg's ancestor without patches.
+
+        Raises:
+            RefusedRecordError: The chain is in the state before the record, and has no such block.
+            GapError: It is in another state, and has none.
+        """
+        mine = standing_of(self._chain)
+        with self._chain.snapshot() as view:
+            if is_canonical(view, ancestor.head):
+                root = state_patches.unpatched_root(view.reader, ancestor.head.number)
+                unpatched = msgspec.structs.replace(ancestor, state_root=root)
+                if is_reachable(view, unpatched):
+                    return unpatched
+        if is_at(mine, record.before):
+            raise RefusedRecordError(record.id, f"block {ancestor.head} is not below the head")
+        raise GapError(mine, ancestor)
+
+    def _make_ready(self, record: Record, change: ReorgRecord, unpatched: ChainState) -> None:
+        """Go back to a reorg's ancestor if its state lacks patches, or if the chain has another id."""
+        if change.patches:
+            self._require_development(record)
+        if self._can_rewind_to(change.ancestor):
+            return
+        if not change.patches and change.ancestor.state_root != unpatched.state_root:
+            raise RefusedRecordError(record.id, f"the chain never was at {change.ancestor}")
+        self.go_back(unpatched)
+        for patch in change.patches:
+            self._make_patch(record, patch)
+        if not is_at(found := standing_of(self._chain), change.ancestor):
+            raise RefusedRecordError(record.id, f"its patches lead to {found}, not to {change.ancestor}")
+
+    def _decoded_blocks(self, record: Record, changes: Sequence[Change], parent: Head) -> Branch:
+        """Return blocks that follow `parent` and lead to the state after a record, by their headers.
+
+        Raises:
+            RefusedRecordError: They do not, or their form is wrong.
+        """
+        branch: list[tuple[BlockRecord, UnverifiedBlock]] = []
+        after = record.before
+        for change in changes:
+            if not isinstance(change, BlockRecord):
+                raise RefusedRecordError(record.id, "it has a block of a Starknet chain")
+            block = self._decoded(record, change)
+            if block.parent_hash != parent.hash:
+                raise RefusedRecordError(
+                    record.id, f"its block {Head.of(block)} does not follow block {parent}"
+                )
+            branch.append((change, block))
+            parent, root = Head.of(block), Hash32(header_fields(block.header).state_root)
+            after = ChainState(parent, root, record.before.chain_id)
+        if not is_at(after, record.after):
+            raise RefusedRecordError(
+                record.id,
+                f"its block leads to {after}, the record says {record.after}: the node that wrote it is "
+                "faulty",
+            )
+        return branch
+
     def _decoded(self, record: Record, change: BlockRecord) -> UnverifiedBlock:
-        """Return the block of a record once its form, hash and link are verified."""
         if change.senders or change.is_free:
             self._require_development(record)
         blocks, error = decode_blocks(self._chain.spec, [change.rlp], with_unsigned=bool(change.senders))
         if error is not None:
             raise RefusedRecordError(record.id, str(error))
         (block,) = blocks
-        after = ChainState(
-            Head.of(block), Hash32(header_fields(block.header).state_root), record.before.chain_id
-        )
-        if not is_at(after, record.after) or block.parent_hash != record.before.head.hash:
-            raise RefusedRecordError(
-                record.id,
-                f"its block leads to {after}, the record says {record.after}: the node that wrote it is "
-                "faulty",
-            )
         if impersonated_senders(block.header, block.body) != change.senders:
             raise RefusedRecordError(
                 record.id, "the senders of its unsigned transactions are not those that the record names"
@@ -147,15 +231,18 @@ class LogApplier:
 
     def _patch(self, record: Record, change: PatchRecord) -> None:
         self._require_development(record)
+        self._make_patch(record, change)
+        if self._chain.state.state_root != record.after.state_root:
+            found = self._chain.state.state_root.hex()
+            self._tree.unwind(record.before.head.number, record.before.state_root)
+            raise RefusedRecordError(record.id, f"its patch leads to the state 0x{found}")
+
+    def _make_patch(self, record: Record, change: PatchRecord) -> None:
         try:
             with self._tree.whole():
                 self._chain.patch(change.accounts)
         except (InvalidTransactionError, MissingStateError) as error:
             raise RefusedRecordError(record.id, f"its patch: {error}") from None
-        if self._chain.state.state_root != record.after.state_root:
-            found = self._chain.state.state_root.hex()
-            self._tree.unwind(record.before.head.number, record.before.state_root)
-            raise RefusedRecordError(record.id, f"its patch leads to the state 0x{found}")
 
     def _set_chain_id(self, record: Record) -> None:
         self._require_development(record)
@@ -179,17 +266,20 @@ class LogApplier:
                 "is faulty",
             )
 
-    def _marks(self, record: Record) -> FinalityMarks:
-        """Return the marks after a record.
+    def _marks(self, record: Record, branch: Branch) -> FinalityMarks:
+        """Return the marks after a record; they may be blocks of `branch`, its own blocks.
 
         Raises:
-            RefusedRecordError: A mark is no block of the chain that the record leads to.
+            RefusedRecordError: A mark is no block of the chain after the record.
         """
         after = record.after
+        added = [Head.of(block) for _change, block in branch]
+        last = added[0].number - 1 if added else after.head.number
         with self._chain.snapshot() as view:
             for mark in (after.safe, after.finalized):
-                is_known = mark is None or mark == after.head or is_canonical(view, mark)
-                if mark is not None and (not is_known or mark.number > after.head.number):
+                if mark is None or mark in added:
+                    continue
+                if mark.number > last or not is_canonical(view, mark):
                     raise RefusedRecordError(record.id, f"it marks block {mark}, which is not in the chain")
         return FinalityMarks(after.safe, after.finalized)
 
@@ -210,6 +300,8 @@ def _require_form(record: Record) -> None:
     match record.change:
         case BlockRecord() | Rollback():
             is_right = kept[2]
+        case ReorgRecord(ancestor, blocks):
+            is_right = kept[2] and ancestor.chain_id == after.chain_id and bool(blocks)
         case PatchRecord():
             is_right = kept[0] and kept[2]
         case ChainIdRecord():

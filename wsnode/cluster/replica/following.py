@@ -256,15 +256,14 @@ class Replica:
         while records := await journal.read_back(before, RECORDS_BACK):
             newest = newest or records[0]
             for record in records:
-                # The chain may stand like that without the classes, so they are repeated.
-                if not isinstance(record.change, ClassesRecord) and self._copy.reaches(record.after):
+                if (reached := self._reached_by(record)) is not None:
                     # What it took off may be here: it is repeated.
-                    is_down = isinstance(record.change, Rollback)
+                    is_down = reached is record.ancestor
                     is_old = is_old and (not is_down or self._is_old(record))
                     self.position = newest.id if is_old else record.id
                     if is_down and not is_old:
                         self.position = await _before_classes(journal, record)
-                    return record.after
+                    return reached
                 # A change of the state that a block was made on was repeated, and has gone, with that block.
                 is_below = record is not newest and not isinstance(record.change, (Rollback, *BLOCKS))
                 is_old = is_old and (is_below or self._is_old(record))
@@ -274,6 +273,16 @@ class Replica:
             return None
         self.position = newest.id if is_old and newest is not None else oldest.previous
         return oldest.before
+
+    def _reached_by(self, record: Record) -> ChainState | None:
+        """Return the state after a record or the one of its ancestor, None if the chain can reach neither.
+
+        The chain may have the state after classes without them, so they are repeated.
+        """
+        if isinstance(record.change, ClassesRecord):
+            return None
+        states = (record.after, record.ancestor)
+        return next((state for state in states if state is not None and self._copy.reaches(state)), None)
 
     def _is_old(self, record: Record) -> bool:
         """Return True if a record was applied, and the chain has left its state since."""
@@ -293,7 +302,7 @@ class Replica:
         if not isinstance(last.change, BLOCKS) or last.id == self._given_up:
             return False
         first = next(record for record in group if not isinstance(record.change, ClassesRecord))
-        if isinstance(first.change, Rollback) and self._copy.reaches(first.before):
+        if first.ancestor is not None and self._copy.reaches(first.before):
             return False
         is_lower = last.after.head.number < self._copy.head.number
         return is_lower and not self._copy.reaches(last.after)
@@ -369,7 +378,7 @@ class Replica:
         self.position = record.id
         self._latest = record.id if self._latest is None else max(self._latest, record.id)
         self.repeated += 1
-        self.reorganisations += isinstance(record.change, Rollback)
+        self.reorganisations += record.ancestor is not None
 
     def _stored(self) -> None:
         self.replica_lag.is_unstored = self._outage.is_on

@@ -1,12 +1,20 @@
 """Starknet chain that applies the journal's records, with the checks of an import."""
 
 import logging
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from functools import partial
 from typing import Final
 
-from wsnode.cluster.records import ChainState, ClassesRecord, Record, Rollback, StarknetBlockRecord
+from wsnode.cluster.records import (
+    ChainState,
+    Change,
+    ClassesRecord,
+    Record,
+    ReorgRecord,
+    Rollback,
+    StarknetBlockRecord,
+)
 from wsnode.cluster.replica.errors import GapError, RefusedRecordError
 from wsnode.cluster.starknet.chain_states import NO_CHAIN_ID, is_at, is_reachable, standing_of
 from wsnode.cluster.starknet.documents import UnreadableDocumentError, read_block, read_classes
@@ -58,7 +66,7 @@ class StarknetLogApplier:
         match record.change:
             case ClassesRecord():
                 self._take_classes(record, record.change)
-            case StarknetBlockRecord():
+            case StarknetBlockRecord() | ReorgRecord():
                 self._lead(record)
                 self._waiting.clear()
             case Rollback():
@@ -96,25 +104,38 @@ class StarknetLogApplier:
             has_left = not is_reachable(view, record.before)
         if is_at(mine, record.after):
             return
-        if isinstance(record.change, StarknetBlockRecord):
+        if isinstance(record.change, StarknetBlockRecord | ReorgRecord):
             # What the chain has beyond the journal is kept until a record contradicts it.
             if not is_reached:
-                if not is_at(mine, record.before):
-                    self.go_back(record.before)
-                self._append(record, record.change)
+                self._append(record, mine)
         elif is_at(mine, record.before) and not is_reached:
             raise RefusedRecordError(record.id, f"block {record.after.head} is not below the head")
         elif not (has_left and is_reached):
             # What the record takes off is here, or the chain is another one.
             self.go_back(record.after)
 
-    def _append(self, record: Record, change: StarknetBlockRecord) -> None:
-        block = self._decoded(record, change)
+    def _append(self, record: Record, mine: ChainState) -> None:
+        """Append the blocks of a record, in the place of those above the block that they follow, in one
+        commit.
+
+        Raises:
+            RefusedRecordError: They do not verify.
+            GapError: The chain was never in the state that they follow.
+        """
+        changes: Sequence[Change] = [record.change]
+        after: int | None = None
+        if isinstance(record.change, ReorgRecord):
+            changes = record.change.blocks
+            after = self._require_ancestor(record, record.change.ancestor, mine)
+        elif not is_at(mine, record.before):
+            after = self._require_ancestor(record, record.before, mine)
+        branch = self._decoded_blocks(record, changes)
         try:
-            intake = self._ready_intake()
-            if intake.head is None:
-                self._begin(record, change, block, intake)
-            intake.take(block)
+            intake = self._ready_intake(after)
+            for change, block in branch:
+                if intake.head is None:
+                    self._begin(record, change, block, intake)
+                intake.take(block)
             intake.flush()
         except StarknetError as error:
             self.give_up()
@@ -124,12 +145,36 @@ class StarknetLogApplier:
             self.give_up()
             raise
 
-    def _decoded(self, record: Record, change: StarknetBlockRecord) -> UnverifiedStarknetBlock:
-        """Return the block of a record; its number, hash and root are the record's, and not verified yet."""
-        try:
-            block = read_block(change.document)
-        except UnreadableDocumentError as error:
-            raise RefusedRecordError(record.id, f"its block: {error}") from None
+    def _require_ancestor(self, record: Record, ancestor: ChainState, mine: ChainState) -> int:
+        """Return the number of the block that a record's blocks follow.
+
+        Raises:
+            RefusedRecordError, GapError: It is not in the chain.
+        """
+        with self._chain.snapshot() as view:
+            if is_reachable(view, ancestor) and ancestor.head.number >= 0:
+                return ancestor.head.number
+        if is_at(mine, record.before):
+            raise RefusedRecordError(record.id, f"block {ancestor.head} is not below the head")
+        raise GapError(mine, ancestor)
+
+    def _decoded_blocks(
+        self, record: Record, changes: Sequence[Change]
+    ) -> Sequence[tuple[StarknetBlockRecord, UnverifiedStarknetBlock]]:
+        """Return the blocks of a record; number, hash and root of the last one are the record's, and not
+        verified yet.
+        """
+        branch: list[tuple[StarknetBlockRecord, UnverifiedStarknetBlock]] = []
+        for change in changes:
+            if not isinstance(change, StarknetBlockRecord):
+                raise RefusedRecordError(record.id, "it has no block of a Starknet chain")
+            try:
+                branch.append((change, read_block(change.document)))
+            except UnreadableDocumentError as error:
+                raise RefusedRecordError(record.id, f"its block: {error}") from None
+        if not branch:
+            raise RefusedRecordError(record.id, "it has no block")
+        _change, block = branch[-1]
         found = block.number, block.hash, block.new_root
         wanted = record.after.head.number, record.after.head.hash, record.after.state_root
         if found != wanted:
@@ -138,7 +183,7 @@ class StarknetLogApplier:
                 f"its block is {block.number} {felt_text(block.hash)}, state {felt_text(block.new_root)}; "
                 f"the record says {record.after.head}, state {felt_text(record.after.state_root)}",
             )
-        return block
+        return branch
 
     def _begin(
         self,
@@ -157,9 +202,14 @@ class StarknetLogApplier:
             raise RefusedRecordError(record.id, f"{change.chain_id[:80]!r} is no name of a chain")
         intake.begin(block.number, change.chain_id or None)
 
-    def _ready_intake(self) -> BlockImporter:
+    def _ready_intake(self, after: int | None) -> BlockImporter:
+        """Return the importer of the blocks after the head or, with `after`, after that block."""
+        if after is not None:
+            self.give_up()
         if self._intake is None:
-            self._intake = BlockImporter(self._chain, self._waiting.get, verify_roots=self._verify_roots)
+            self._intake = BlockImporter(
+                self._chain, self._waiting.get, verify_roots=self._verify_roots, after=after
+            )
         return self._intake
 
     def _take_classes(self, record: Record, change: ClassesRecord) -> None:

@@ -7,8 +7,21 @@ from typing import Final
 import msgspec
 
 from wsnode.cluster.journal import UnrelatedJournalError
-from wsnode.cluster.journal_diff import BYTES_AT_ONCE, STEPS_AT_ONCE, JournalStep
-from wsnode.cluster.records import ChainState, Change, ClassesRecord, Rollback, StarknetBlockRecord
+from wsnode.cluster.journal_diff import (
+    BYTES_AT_ONCE,
+    REORG_BLOCKS,
+    REORG_BYTES,
+    STEPS_AT_ONCE,
+    JournalStep,
+)
+from wsnode.cluster.records import (
+    ChainState,
+    Change,
+    ClassesRecord,
+    ReorgRecord,
+    Rollback,
+    StarknetBlockRecord,
+)
 from wsnode.cluster.starknet.chain_states import EMPTY, first_hash, standing_at, standing_of
 from wsnode.cluster.starknet.documents import block_document, classes_document
 from wsnode.ethereum.head import Head
@@ -21,6 +34,10 @@ from wsnode.starknet.snapshot import StarknetSnapshot
 
 CLASS_BYTES: Final = 8 << 20
 """Maximum number of bytes of the definitions in one record, unless a single one has more."""
+REORG_CLASS_BYTES: Final = 64 << 20
+"""Maximum number of bytes of the definitions that go before the blocks of a reorg, unless the first block has
+more; readers keep them in memory until those blocks are here.
+"""
 
 
 def first_standing(view: StarknetSnapshot, most: int) -> ChainState:
@@ -68,13 +85,41 @@ class _StarknetJournalDiff:
     def steps(self, known: Head) -> Iterator[JournalStep]:
         _dropped, ancestor = dropped_from(self._view, StarknetPosition(known.number, known.hash))
         if self._state.head != Head.of(ancestor):
-            yield self._step(Rollback(), standing_at(self._view, ancestor.number), self._state.late)
-        last = -1 if self._view.head is None else self._view.head
-        for number in range(max(ancestor.number + 1, self._view.first_block), last + 1):
+            yield from self._down(ancestor.number)
+        for number in self._above(self._state.head.number):
             for document in _documents(self._first_named(number)):
                 yield self._step(ClassesRecord(document), self._state, self._state.late)
             yield self._step(self._block(number), standing_at(self._view, number), self._state.late)
         yield from self._late_classes()
+
+    def _above(self, number: int) -> range:
+        """Return the numbers of the stored blocks above block `number`."""
+        last = -1 if self._view.head is None else self._view.head
+        return range(max(number + 1, self._view.first_block), last + 1)
+
+    def _down(self, ancestor: int) -> Iterator[JournalStep]:
+        """Yield a rollback to a common block or, if others follow it, their classes and a reorg."""
+        below, late = standing_at(self._view, ancestor), self._state.late
+        blocks: list[StarknetBlockRecord] = []
+        last = ancestor
+        classes: dict[bytes, bytes] = {}
+        size = class_size = 0
+        for number in self._above(ancestor)[:REORG_BLOCKS]:
+            block, named = self._block(number), dict(self._first_named(number))
+            size += len(block.document)
+            class_size += sum(map(len, named.values()))
+            if blocks and (size > REORG_BYTES or class_size > REORG_CLASS_BYTES):
+                break
+            blocks.append(block)
+            classes |= named
+            last = number
+        if not blocks:
+            yield self._step(Rollback(), below, late)
+            return
+        for document in _documents(classes.items()):
+            yield self._step(ClassesRecord(document), self._state, late)
+        change = ReorgRecord(msgspec.structs.replace(below, late=late), tuple(blocks))
+        yield self._step(change, standing_at(self._view, last), late)
 
     def _step(self, change: Change, after: ChainState, late: int) -> JournalStep:
         self._state = msgspec.structs.replace(after, late=late)
@@ -118,6 +163,8 @@ def _documents(classes: Iterable[tuple[bytes, bytes]]) -> Iterator[bytes]:
 
 
 def _size(change: Change) -> int:
+    if isinstance(change, ReorgRecord):
+        return sum(map(_size, change.blocks))
     return len(change.document) if isinstance(change, StarknetBlockRecord | ClassesRecord) else 0
 
 
