@@ -29,7 +29,7 @@ class HeadSource(Protocol):
 
     @property
     def head(self) -> Head:
-        """Return the head."""
+        """Return number and hash of the highest canonical block of this node."""
         ...
 
 

@@ -34,7 +34,7 @@ logger = logging.getLogger("wsnode.journal")
 
 
 class CreditAccount(Protocol):
-    """Credits of a key, as this node counts them."""
+    """Account of an API key's credits on this node; `settle` adjusts it to what other nodes have charged."""
 
     @property
     def per_second(self) -> float:

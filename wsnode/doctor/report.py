@@ -10,7 +10,7 @@ from wsnode.doctor.faults import FaultCollector
 
 
 def lines_of(found: Mapping[str, FaultCollector]) -> Iterator[str]:
-    """Yield the lines of a report."""
+    """Yield a report as lines without newlines; `found` has the findings by chain folder, `eth` or `alt`."""
     for family, findings in found.items():
         yield f"{family}: {_range(findings)}; checked {_checked(findings)}"
         for note in findings.notes:

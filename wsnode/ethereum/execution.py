@@ -50,7 +50,12 @@ class Executor(Protocol):
         total_difficulty: int,
         attributes: BlockAttributes | None = None,
     ) -> ExecutionOutcome:
-        """Verify consecutive blocks and put them on the head, up to the first invalid one."""
+        """Return the blocks that keep every rule, the first one on the head, and the first violation.
+
+        They are executed in memory until they are staged. `ancestors` are the rows of the head and of up to
+        six blocks before it, the nearest first; `total_difficulty` is the head's. With `attributes`, the
+        first block has the gas limit and base fee that its maker chose.
+        """
 
     def try_block(
         self,
@@ -138,7 +143,7 @@ class ReceiptVerifier:
         total_difficulty: int,
         attributes: BlockAttributes | None = None,
     ) -> ReceiptVerifierOutcome:
-        """Verify consecutive blocks.
+        """Return the blocks that keep the rules of headers and match their receipts, and the first violation.
 
         Raises:
             NoReceiptsError: The receipts of a block were never received, or have been dropped.

@@ -8,7 +8,7 @@ from wsnode.ethereum.primitives.values import BlockNumber, Hash32, hexadecimal
 
 
 class Block(Protocol):
-    """Block, or the members of its header."""
+    """Object with a block's number and hash: a block, or the fields of its header."""
 
     @property
     def number(self) -> int:

@@ -148,7 +148,7 @@ class SharedBound(Protocol):
         ...
 
     def take(self, client: Any, count: int = 1) -> None:
-        """Count `count` more for `client`, admitted or not."""
+        """Count `count` more as held by `client`, even beyond the bound; `admits` says first if they fit."""
         ...
 
     def give_back(self, client: Any, count: int = 1) -> None:

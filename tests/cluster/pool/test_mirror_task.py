@@ -239,7 +239,7 @@ async def test_while_the_journal_is_away_pools_keep_what_they_have_which_is_said
         assert are_alike(made)
     assert sorted(message.split(":")[0] for message in caplog.messages) == [
         "pending transactions are not published in the journal for now",
-        "pending transactions are published in the journal again",
+        "pending transactions are published again, since the journal is reachable",
         "the writer's pending transactions are not received for now",
         "the writer's pending transactions are received again",
     ]

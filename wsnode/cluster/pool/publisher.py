@@ -282,7 +282,7 @@ class PoolPublisher:
     def _note_there(self) -> None:
         if self._is_away:
             self._is_away = False
-            logger.info("pending transactions are published in the journal again")
+            logger.info("pending transactions are published again, since the journal is reachable")
 
     def _note_away(self, error: JournalUnavailableError) -> None:
         if not self._is_away:

@@ -137,7 +137,7 @@ class Replica:
 
     @property
     def stage(self) -> SyncStage:
-        """Return the stage of following."""
+        """Return how far the journal is followed: connecting, catching up, live, stopped, cannot store."""
         return self.replica_lag.stage()
 
     @property

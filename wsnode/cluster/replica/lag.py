@@ -55,7 +55,7 @@ class ReplicaLag:
         return 0.0 if self._since is None else self._clock() - self._since
 
     def stage(self) -> SyncStage:
-        """Return the present stage of following."""
+        """Return how far the journal is followed: connecting, catching up, live, stopped, cannot store."""
         if self.is_stopped:
             return SyncStage.STOPPED
         if self.is_unstored:

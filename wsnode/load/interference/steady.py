@@ -26,7 +26,7 @@ class SteadyConnection(msgspec.Struct):
     last: int = 0
 
     def ask(self, due: float) -> None:
-        """Send a request; its latency counts from `due`."""
+        """Send an eth_blockNumber request; its latency counts from `due`, seconds of `time.perf_counter`."""
         self.last += 1
         self.asked[self.last] = due
         self.connection.send(request_frame(self.last, METHOD))

@@ -20,7 +20,7 @@ class Poller(Protocol):
         """Begin to watch a socket."""
 
     def watch_again(self, descriptor: int) -> None:
-        """Return a watched socket from `ready_sockets` once more if it has unread bytes."""
+        """Have `ready_sockets` return a watched socket once more if it has unread bytes."""
 
     def forget(self, descriptor: int) -> None:
         """Stop watching a socket."""
@@ -58,7 +58,7 @@ class EpollPoller:
         self.epoll.register(descriptor, self._EVENTS)
 
     def watch_again(self, descriptor: int) -> None:
-        """Return a watched socket from `ready_sockets` once more if it has unread bytes."""
+        """Have `ready_sockets` return a watched socket once more if it has unread bytes."""
         self.epoll.modify(descriptor, self._EVENTS)
 
     def ready_sockets(self) -> list[tuple[int, int]]:

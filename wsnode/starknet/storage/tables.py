@@ -98,7 +98,10 @@ def entry_at(reader: HasCursors, table: Table, subject: bytes, number: int) -> t
 
 
 def last_late(reader: HasCursors) -> int:
-    """Return the number of class definitions that came late."""
+    """Return the number of class definitions stored later than the first block with their class.
+
+    It is the number of the last row of `LATE`, 0 if there is none.
+    """
     entry = entry_at(reader, META, LATE, 2 ** (8 * NUMBER_BYTES) - 2)
     return 0 if entry is None else key_number(entry[0])
 

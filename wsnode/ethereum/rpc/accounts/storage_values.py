@@ -38,7 +38,7 @@ class StorageValuesParameters(msgspec.Struct, array_like=True, frozen=True, gc=F
 
 
 class StorageValuesMethods:
-    """The method, with access to the pending block."""
+    """Handler of eth_getStorageValues, which also reads the pending block."""
 
     def __init__(self, pending: PendingState) -> None:
         self._pending = pending

@@ -71,7 +71,8 @@ pub(super) struct Outdated {
 }
 
 impl Snapshot<'_> {
-    /// Return the oldest list and all values it names, or None if it ends above block `number`.
+    /// Return the number of the last block of the oldest list of changes, and all its accounts and slots; None
+    /// without lists, or if the list ends above block `number`.
     pub(super) fn outdated(&self, number: u64) -> Result<Option<Outdated>, StateError> {
         let oldest = self.tables.changes.first(&self.txn)?;
         let last = oldest.and_then(|(key, _)| key.first_chunk()).map(|last| u64::from_be_bytes(*last));

@@ -317,7 +317,8 @@ impl Buffer {
     }
 }
 
-/// Return the remainder for Python, or None if there is none.
+/// Return the unanswered requests and the unsent replies for Python, each None if it is empty; None if both
+/// are.
 fn unhandled<'py>(py: Python<'py>, received: &[u8], unsent: &[u8]) -> Option<Unhandled<'py>> {
     let bytes = |part: &[u8]| (!part.is_empty()).then(|| PyBytes::new(py, part));
     let unhandled = Unhandled { received: bytes(received), unsent: bytes(unsent) };

@@ -48,7 +48,8 @@ impl LiveTable {
         !self.late.is_empty()
     }
 
-    /// Remove the pinned outcomes of all lists.
+    /// Drop the outcomes that wait for late lists of calls: the lists end at the state of the last step, and
+    /// none of their calls is left to run.
     pub fn unpin(&mut self) {
         self.late.clear();
         for list in self.lists.values_mut() {
