@@ -11,6 +11,8 @@ import pytest
 
 from tests.node_process import COMMAND, PATIENCE, Node, run, started
 
+pytestmark = pytest.mark.slow
+
 SHORT = ("--seconds", "0.3", "--connections", "4", "--depth", "2")
 
 

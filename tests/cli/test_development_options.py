@@ -15,6 +15,8 @@ from wsnode.demo.accounts import MNEMONIC as KNOWN_MNEMONIC
 from wsnode.demo.genesis import FORKS as FORKS_OF_GENESES
 from wsnode.ethereum.building.gas_limit import GAS_LIMIT_TARGET
 
+pytestmark = pytest.mark.slow
+
 STORE_7_AND_REVERT_NEVER = "0x6007600055"
 """Creates an account without code, whose slot 0 is 7."""
 CODE = "0x6005600c60003960056000f3" + "60005460ff"

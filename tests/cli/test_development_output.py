@@ -16,6 +16,8 @@ from wsnode.demo import token
 from wsnode.demo.accounts import ACCOUNTS
 from wsnode.ethereum.codec.addresses import checksummed
 
+pytestmark = pytest.mark.slow
+
 OWNER, OTHER = (checksummed(account.address) for account in ACCOUNTS[:2])
 TOKEN = checksummed(token.ADDRESS)
 TOO_MUCH = "0x" + token.transfer(ACCOUNTS[1].address, 2 * token.SUPPLY).hex()

@@ -10,6 +10,8 @@ from tests.node_process import Node, run
 from tests.vector_files import require_vectors
 from wsnode.verify.cases import read_cases
 
+pytestmark = pytest.mark.slow
+
 CHAIN = "eth_chainId"
 UNKNOWN = ">> {}\n<< {}\n".format(
     '{"jsonrpc":"2.0","id":1,"method":"eth_never"}', '{"jsonrpc":"2.0","id":1,"result":null}'

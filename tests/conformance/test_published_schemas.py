@@ -23,6 +23,7 @@ def test_a_reply_fits_the_published_schema(case: Case, ask: Ask) -> None:
             assert faults(request["method"], reply["result"]) == []
 
 
+@pytest.mark.slow
 def test_every_block_with_its_receipts_and_traces_fits(ask: Ask) -> None:
     for number in range(int(ask("eth_blockNumber")["result"], 16) + 1):
         block = ask("eth_getBlockByNumber", hex(number), True)["result"]

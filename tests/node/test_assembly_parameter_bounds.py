@@ -179,6 +179,7 @@ def test_every_list_has_a_bound(registries: list[Registry]) -> None:
     assert [str(place) for _, _, place, most in found if most is None] == []
 
 
+@pytest.mark.slow
 def test_a_list_beyond_its_bound_is_refused_before_an_item_is_decoded(registries: list[Registry]) -> None:
     wrong = []
     for registry, walk, place, most in places(registries):

@@ -119,6 +119,7 @@ def test_an_empty_file_is_not_a_store_to_read(tmp_path: Path) -> None:
         Environment(tmp_path, [ENTRIES], writer=False)
 
 
+@pytest.mark.slow
 def test_pages_that_hold_anything_are_read_within_their_bounds(tmp_path: Path) -> None:
     change(tmp_path, putting(3000, 2000), deleting(3000), putting(10, 100))
     whole = bytearray((tmp_path / "data.mdb").read_bytes())

@@ -11,6 +11,8 @@ from tests.node_process import run
 from wsnode.cli.anvil.ignored import IGNORED
 from wsnode.demo.accounts import ACCOUNTS
 
+pytestmark = pytest.mark.slow
+
 OWNER, OTHER = (f"0x{account.address.hex()}" for account in ACCOUNTS[:2])
 STRANGER = "0x" + "ab" * 20
 GENESIS: dict[str, Any] = {

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from itertools import pairwise
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -30,6 +31,7 @@ def size(texts: list[bytes]) -> int:
     return sum(len(text) + 1 for text in texts)
 
 
+@pytest.mark.slow
 @shared_chain
 @given(room=st.integers(1, 20_000), most=st.none() | st.integers(1, 40))
 def test_pages_hold_what_fits_and_a_larger_log_alone(

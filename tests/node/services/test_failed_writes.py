@@ -20,7 +20,7 @@ from tests.store.failing_writes import (
 from tests.vector_files import require_vectors
 from wsnode.ethereum.chain import Chain
 
-pytestmark = needs_compiler
+pytestmark = [needs_compiler, pytest.mark.slow]
 
 
 @pytest.mark.parametrize("options", [(), ("--workers", "2")], ids=["one process", "workers"])

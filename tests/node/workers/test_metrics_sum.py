@@ -162,6 +162,7 @@ def test_the_samples_of_a_report_have_a_bound_in_bytes(beyond: int, dropped: int
     assert tally.dropped == dropped
 
 
+@pytest.mark.slow
 def test_the_sum_has_the_same_bound_and_is_one_message() -> None:
     tally = MetricsSum()
     for number in range(3):

@@ -97,6 +97,7 @@ def scene(tmp_path: Path) -> Iterator[Scene]:
             yield Scene(market, light, upstream)
 
 
+@pytest.mark.slow
 def test_the_same_calls_over_a_hundred_blocks_ask_for_no_proof_after_the_first(scene: Scene) -> None:
     scene.require_equal(scene.reads())
     asked = scene.upstream.memory.asked.copy()
