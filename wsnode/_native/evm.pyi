@@ -1133,10 +1133,12 @@ class State:
         transactions: Sequence[bytes],
         *,
         senders: Sequence[bytes | None] | None = None,
+        on: BuiltBlock | None = None,
     ) -> tuple[BuiltBlock, list[tuple[int, str]]]:
         """Return the block after the head, as `build_block` does. `accept` does not execute it again.
 
-        Its changes are applied in memory, and dropped unless the writer accepts this block next.
+        `on` is the parent if it is not committed. The block's changes are applied in memory, and dropped
+        unless the writer accepts this block next.
 
         Raises:
             ValueError: `senders` are not as many as the transactions.

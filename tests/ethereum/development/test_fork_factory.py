@@ -99,6 +99,22 @@ def test_transactions_change_it_as_they_would_change_the_other_chain(
     assert fork("eth_call", balance) == market.chain("eth_call", balance)
 
 
+def test_its_blocks_are_replaced_by_others_with_values_of_the_other_chain(
+    market: Market, fork: Playground
+) -> None:
+    bought = {"from": CREATOR, **called(market.exchange, exchange.buy(), value=hex(ETHER), gas=hex(300_000))}
+    for chain in (market.chain, fork):
+        chain("anvil_mine", 3)
+        assert chain("anvil_reorg", 3, [[bought, place] for place in range(3)]) is None
+        for number in range(chain.head - 2, chain.head + 1):
+            (sent,) = chain.block(number)["transactions"]
+            receipt = chain.receipt(sent)
+            assert receipt is not None
+            assert (receipt["status"], receipt["blockNumber"]) == ("0x1", hex(number))
+    balance = called(market.token, bytes.fromhex("70a08231" + "00" * 12 + CREATOR[2:]))
+    assert fork("eth_call", balance) == market.chain("eth_call", balance)
+
+
 def test_roots_are_those_of_the_whole_state(tmp_path: Path, market: Market, client: MemoryClient) -> None:
     """Both chains make the same block: what a fork knows of the tries is enough for their roots."""
     with forked_playground(tmp_path / "ours", [client]) as fork:

@@ -1,10 +1,32 @@
-"""The last blocks replaced by others, and what becomes of their transactions."""
+"""The last blocks replaced by others: readers see those before or those after, and what becomes of their
+transactions.
+"""
 
+from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.ethereum.development.playground import CREATOR, RECIPIENT, STRANGER, Playground, RefusedError
+from tests.cluster.growing import new_chain
+from tests.ethereum.development.playground import (
+    CREATOR,
+    RECIPIENT,
+    STRANGER,
+    Playground,
+    RefusedError,
+    playground,
+)
+from tests.ethereum.tree.watching import watched_heads
+from tests.file_limits import files_of_at_most
+from wsnode.ethereum.chain import Chain
+from wsnode.ethereum.development import builder as subject
+from wsnode.ethereum.development.builder import BlockBuilder
+from wsnode.ethereum.head import Head
+from wsnode.ethereum.storage import meta
+
+NOBODY = bytes(20)
+EPOCH = 2
 
 
 def name(block: dict[str, Any]) -> dict[str, str]:
@@ -225,3 +247,144 @@ def test_pending_transactions_are_told_once_however_blocks_come_and_go(chain: Pl
     last = chain.send(value="0x6")
     chain("wsnode_reorg", {"depth": 1})
     assert chain("eth_getFilterChanges", filtered) == [last, last]
+
+
+def extend(builder: BlockBuilder, blocks: int, salt: bytes = b"") -> list[Head]:
+    return [
+        builder.append([], timestamp=builder.tip.timestamp + 12, fee_recipient=NOBODY, salt=salt).head
+        for _ in range(blocks)
+    ]
+
+
+def heads(chain: Chain) -> list[Head]:
+    """Return all blocks, lowest first."""
+    with chain.snapshot() as view:
+        found = [(number, view.hash_of(number)) for number in range(view.number + 1)]
+    return [Head(number, block_hash) for number, block_hash in found if block_hash is not None]  # type: ignore[arg-type]
+
+
+def marks(chain: Chain) -> tuple[Head | None, Head | None]:
+    with chain.snapshot() as view:
+        safe, finalized = (meta.marked_head(view.reader, mark) for mark in (meta.SAFE, meta.FINALIZED))
+    return safe, finalized
+
+
+def commits(chain: Chain, work: Callable[[], object]) -> int:
+    before = chain.version
+    work()
+    return chain.version - before
+
+
+@pytest.mark.parametrize("blocks", [1, 4, 7])
+def test_a_branch_is_one_commit_with_the_marks_of_its_head(blocks: int) -> None:
+    with new_chain() as chain:
+        builder = BlockBuilder(chain, epoch=EPOCH)
+        extend(builder, 6)
+        before = heads(chain)
+        seen: list[Head] = []
+        removed: list[Head] = []
+        added: list[Head] = []
+
+        def replace() -> None:
+            with builder.replacing(2) as dropped:
+                for _ in range(blocks):
+                    added.extend(extend(builder, 1, b"other"))
+                    seen.append(chain.head)
+            removed.extend(dropped)
+
+        assert commits(chain, replace) == 1
+        assert seen == [before[-1]] * blocks
+        assert removed == before[:2:-1]
+        assert heads(chain) == before[:3] + added
+        whole = heads(chain)
+        assert marks(chain) == (whole[-1 - EPOCH], whole[max(0, len(whole) - 1 - 2 * EPOCH)])
+        extend(builder, 1)
+        assert chain.head.number == 3 + blocks
+
+
+def test_a_branch_beyond_the_bound_is_committed_in_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(subject, "REPLACING_BLOCKS", 3)
+    with new_chain() as chain:
+        builder = BlockBuilder(chain, epoch=EPOCH)
+        extend(builder, 9)
+        before = heads(chain)
+        removed: list[Head] = []
+        lowest: list[int] = []
+
+        def replace(blocks: int) -> Callable[[], None]:
+            def work() -> None:
+                with builder.replacing(1) as dropped:
+                    for _ in range(blocks):
+                        extend(builder, 1, b"other")
+                        lowest.append(chain.head.number)
+                removed[:] = dropped
+
+            return work
+
+        assert commits(chain, replace(3)) == 1
+        assert removed == before[:1:-1]
+        assert min(lowest) == 4, "the ancestor is never the head"
+        extend(builder, 5)
+        assert commits(chain, replace(4)) == 2
+        monkeypatch.setattr(subject, "REPLACING_BYTES", 1)
+        assert commits(chain, replace(4)) == 4
+
+
+def test_a_branch_that_fails_changes_nothing() -> None:
+    with new_chain() as chain:
+        builder = BlockBuilder(chain, epoch=EPOCH)
+        extend(builder, 4)
+        before, marked = heads(chain), marks(chain)
+
+        def fail() -> None:
+            with builder.replacing(1):
+                extend(builder, 2, b"other")
+                raise ZeroDivisionError
+
+        with pytest.raises(ZeroDivisionError):
+            fail()
+        assert (heads(chain), marks(chain)) == (before, marked)
+        extend(builder, 1)
+        assert heads(chain)[:-1] == before
+
+
+def test_a_reorganisation_on_a_full_disk_changes_nothing(tmp_path: Path) -> None:
+    with playground(tmp_path) as chain:
+        chain("anvil_mine", 6)
+        sent = chain.send()
+        before = [chain.block(number)["hash"] for number in range(8)]
+        with (
+            files_of_at_most(4096),
+            pytest.raises(RefusedError, match="the chain cannot be written") as refused,
+        ):
+            chain("wsnode_reorg", {"depth": 3})
+        assert refused.value.code == -32603
+        assert [chain.block(number)["hash"] for number in range(8)] == before
+        assert chain.receipt(sent) is not None
+        done = chain("wsnode_reorg", {"depth": 3})
+        assert [each["hash"] for each in done["dropped"]] == before[:4:-1]
+
+
+def test_blocks_replace_others_on_a_state_that_was_patched(tmp_path: Path) -> None:
+    with playground(tmp_path) as chain:
+        chain("anvil_mine", 2)
+        chain("anvil_setBalance", STRANGER, "0x5")
+        for _ in range(2):
+            chain.send(to=STRANGER)
+        placed = [[{"from": CREATOR, "to": STRANGER, "value": "0x10"}, place] for place in (0, 0, 1)]
+        chain("anvil_reorg", 2, placed)
+        balances = [chain.balance(STRANGER, hex(number)) for number in (1, 2, 3, 4)]
+        assert balances == [0, 5, 0x25, 0x35]
+        assert chain.nonce(CREATOR) == 3
+
+
+@pytest.mark.slow
+def test_other_processes_see_the_blocks_before_a_reorganisation_or_after_it(tmp_path: Path) -> None:
+    with playground(tmp_path) as chain:
+        chain("anvil_mine", 8)
+        known = {chain.block()["hash"]}
+        with watched_heads(tmp_path / "eth") as seen:
+            for number in range(100):
+                chain("wsnode_reorg", {"depth": 1 + number % 6})
+                known.add(chain.block()["hash"])
+        assert {f"0x{each.hex()}" for each in seen} <= known

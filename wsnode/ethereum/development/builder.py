@@ -1,7 +1,8 @@
 """Building of blocks on the head of a chain, with verification and storage; for one thread at a time."""
 
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Final, TypeVar
 
 import msgspec
@@ -9,6 +10,7 @@ import trio
 
 from wsnode.ethereum.building.next_block import NextBlockAttributes
 from wsnode.ethereum.chain import Chain, FinalityMarks
+from wsnode.ethereum.codec.blocks import BuiltBlock as EngineBlock
 from wsnode.ethereum.codec.blocks import keccak256
 from wsnode.ethereum.codec.rows import Header, header_fields
 from wsnode.ethereum.head import Head
@@ -22,6 +24,10 @@ EPOCH: Final = 32
 EPOCHS_TO_FINALITY: Final = 2
 MOST_ROUNDS: Final = 256
 """Maximum rounds in which missing state below a forked chain's first block is fetched for one block."""
+
+REPLACING_BLOCKS: Final = 1024
+REPLACING_BYTES: Final = 64 << 20
+"""Bytes of the bodies and receipts of blocks that replace others and are committed together."""
 
 Result = TypeVar("Result")
 
@@ -43,6 +49,8 @@ class BlockBuilder:
         self._chain = chain
         self._epoch = epoch
         self.tree = BlockTree(chain)
+        self._removed: list[Head] | None = None
+        """Blocks that were removed since a replacement began, None outside of one."""
 
     @property
     def tip(self) -> Header:
@@ -106,21 +114,71 @@ class BlockBuilder:
     ) -> BuiltBlock:
         parent, attributes = self.tree.tip, following.attributes(fee_recipient)
         built, refused = self._known(
-            lambda: self._chain.state.build_next(parent, attributes, transactions, senders=senders)
+            lambda: self._chain.state.build_next(
+                parent, attributes, transactions, senders=senders, on=self._uncommitted
+            )
         )
         for failure in built.failed_calls:
             logger.warning("block %d: %s; it has no requests of that contract", built.number, failure)
         self.tree.accept_made(built, attributes)
         head = self.tree.head
         # First the steps that can fail without having written anything.
-        self.tree.store_pending(self._marks(head))
+        if self._removed is None:
+            self._store()
+        elif self._is_full:
+            self._removed += self._store()
         return BuiltBlock(head, refused)
 
-    def _marks(self, head: Head) -> FinalityMarks:
+    @contextmanager
+    def replacing(self, number: int) -> Iterator[list[Head]]:
+        """Replace the blocks above `number` by those that are appended within the block, in one transaction.
+
+        Yield a list that has the removed blocks after the block, highest first. Readers see the new blocks
+        once all of them are there, but for a branch of more than `REPLACING_BLOCKS` blocks or
+        `REPLACING_BYTES`, which they see grow.
+
+        Raises:
+            StateError, StoreError: The blocks cannot be stored; the chain is unchanged, or has the first part
+                of such a branch.
+        """
+        removed: list[Head] = []
+        with self._chain.snapshot() as snapshot:
+            root = _stored(snapshot, number)
+        with self.tree.whole():
+            self.tree.rewind(root)
+            self._removed = removed
+            try:
+                yield removed
+            finally:
+                self._removed = None
+            removed += self._store()
+
+    @property
+    def _uncommitted(self) -> EngineBlock | None:
+        """Return the head if it is not committed yet, None if it is."""
+        head = self.tree.pending[-1] if self.tree.pending else None
+        return head if isinstance(head, EngineBlock) else None
+
+    @property
+    def _is_full(self) -> bool:
+        return len(self.tree.pending) >= REPLACING_BLOCKS or self.tree.pending_bytes >= REPLACING_BYTES
+
+    def _store(self) -> list[Head]:
+        return self.tree.store_pending(self._marks())
+
+    def _marks(self) -> FinalityMarks:
         with self._chain.snapshot() as snapshot:
             return FinalityMarks(
-                _below(snapshot, head, self._epoch), _below(snapshot, head, EPOCHS_TO_FINALITY * self._epoch)
+                self._below(snapshot, self._epoch), self._below(snapshot, EPOCHS_TO_FINALITY * self._epoch)
             )
+
+    def _below(self, snapshot: Snapshot, blocks: int) -> Head:
+        """Return the block so many blocks below the head, or the first one, committed or not."""
+        number = max(self.tree.head.number - blocks, snapshot.earliest)
+        pending = self.tree.pending
+        if pending and number >= pending[0].number:
+            return Head.of(pending[number - pending[0].number])
+        return _stored(snapshot, number)
 
     def base_fee(self) -> int | None:
         """Return the base fee of the block after the head, in wei; None before there are base fees."""
@@ -133,7 +191,8 @@ class BlockBuilder:
             RpcError: The account is below a fork, and no node returns it.
         """
         head = self.tree.head
-        account = self._known(lambda: self._chain.state.account(address, (head.number, head.hash)))
+        block = self._uncommitted or (head.number, head.hash)
+        account = self._known(lambda: self._chain.state.account(address, block))
         return 0 if account is None else account[0]
 
     def unwind(self, number: int, state_root: Hash32 | None = None) -> list[Head]:
@@ -182,14 +241,10 @@ class BlockBuilder:
         return work()
 
 
-def _below(snapshot: Snapshot, head: Head, blocks: int) -> Head:
-    if blocks == 0:
-        # It is not stored yet.
-        return head
-    number = BlockNumber(max(head.number - blocks, snapshot.earliest))
+def _stored(snapshot: Snapshot, number: int) -> Head:
     block_hash = snapshot.hash_of(number)
-    assert block_hash is not None, "blocks below the head are stored"
-    return Head(number, block_hash)
+    assert block_hash is not None, "blocks up to the head are stored"
+    return Head(BlockNumber(number), block_hash)
 
 
 def random_value(head: Header, salt: bytes = b"") -> bytes:

@@ -41,30 +41,34 @@ def replace_blocks(
     fee_recipient: Address,
     gas_limit_after: Callable[[Header], int],
 ) -> ReorganisationRequest:
-    """Replace the last `depth` blocks by new ones with equal timestamps, and return the change.
+    """Replace the last `depth` blocks by new ones with equal timestamps, in one transaction, and return the
+    change.
 
     Members missing in a transaction follow from its new block, since fees may have changed since the head.
     """
     root = chain.head.number - depth
     times = [_time_of(chain, number) for number in range(root + 1, root + depth + 1)]
-    removed = builder.unwind(root)
-    ancestor = chain.head
     added: list[Head] = []
     refused: list[tuple[int, str]] = []
-    for place, timestamp in enumerate(times):
-        chosen = {index: placed for index, placed in enumerate(transactions) if placed.block == place}
-        encoded, incomplete = _encoded(builder, chosen)
-        built = builder.append(
-            list(encoded.values()),
-            senders=[chosen[index].sender if chosen[index].is_impersonated else None for index in encoded],
-            timestamp=timestamp,
-            fee_recipient=fee_recipient,
-            gas_limit=gas_limit_after(builder.tip),
-            salt=next(_SALTS).to_bytes(8, "big"),
-        )
-        added.append(built.head)
-        indices = list(encoded)
-        refused += sorted(incomplete + [(indices[index], reason) for index, reason in built.refused])
+    if not times:
+        return ReorganisationRequest(chain.head, HeadChange((), ()), refused)
+    with builder.replacing(root) as removed:
+        ancestor = builder.tree.head
+        for place, timestamp in enumerate(times):
+            chosen = {index: placed for index, placed in enumerate(transactions) if placed.block == place}
+            encoded, incomplete = _encoded(builder, chosen)
+            senders = [chosen[index].sender if chosen[index].is_impersonated else None for index in encoded]
+            built = builder.append(
+                list(encoded.values()),
+                senders=senders,
+                timestamp=timestamp,
+                fee_recipient=fee_recipient,
+                gas_limit=gas_limit_after(builder.tip),
+                salt=next(_SALTS).to_bytes(8, "big"),
+            )
+            added.append(built.head)
+            indices = list(encoded)
+            refused += sorted(incomplete + [(indices[index], reason) for index, reason in built.refused])
     return ReorganisationRequest(ancestor, HeadChange(tuple(removed), tuple(added)), refused)
 
 

@@ -4,6 +4,7 @@ use std::collections::VecDeque;
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use alloy_eips::BlockNumHash;
 use alloy_primitives::{Bytes, B256, U256};
 use revm::database::CacheState;
 
@@ -292,30 +293,34 @@ impl Engine {
         attributes: &BlockAttributes,
         transactions: &[Candidate<'_>],
     ) -> Result<(BuiltBlock, Vec<Refused>), Error> {
-        build_block(&self.spec, &self.reader, &ancestor(parent)?, attributes, transactions)
+        let parent = ancestor(parent)?;
+        let state = committed(&parent);
+        build_block(&self.spec, &self.reader, (&parent, &state), attributes, transactions)
     }
 
     /// Build the block after the head, `parent`, with the writer's cache, and keep it applied until it is
-    /// accepted.
+    /// accepted. `built` is the parent if it is not committed.
     pub fn build_next(
         &self,
         parent: &Rows<'_>,
+        built: Option<Arc<BuiltBlock>>,
         attributes: &BlockAttributes,
         transactions: &[Candidate<'_>],
     ) -> Result<(BuiltBlock, Vec<Refused>), Error> {
+        let parent = ancestor(parent)?;
         if self.reader.base().is_some() {
             // A run that goes on without what is unknown, so as to find all of it, must write nothing.
-            return self.build_block(parent, attributes, transactions);
+            let state = built.map_or_else(|| committed(&parent), Parent::Built);
+            return build_block(&self.spec, &self.reader, (&parent, &state), attributes, transactions);
         }
-        let parent = ancestor(parent)?;
         self.write(|EngineWriter { store, cache, tried }| {
             if store.head().hash != parent.hash {
                 return Err(Error::internal("a block is built on another block than the head"));
             }
             match build_next(&self.spec, store, cache, &parent, attributes, transactions) {
-                Ok((built, refused, entries)) => {
-                    *tried = Some((built.block.hash, entries));
-                    Ok((built, refused))
+                Ok((block, refused, entries)) => {
+                    *tried = Some((block.block.hash, entries));
+                    Ok((block.rebased(built), refused))
                 }
                 Err(error) => {
                     cache.clear();
@@ -390,6 +395,10 @@ fn chain_head(ancestors: &[Rows<'_>], total_difficulty: U256) -> Result<ChainHea
     let ancestors: VecDeque<Ancestor> =
         ancestors.iter().take(GENERATIONS).map(ancestor).collect::<Result<_, _>>()?;
     Ok(ChainHead { ancestors, total_difficulty, chosen: Chosen::default() })
+}
+
+fn committed(block: &Ancestor) -> Parent {
+    Parent::Committed(BlockNumHash::new(block.header.number, block.hash))
 }
 
 fn ancestor((header, body): &Rows<'_>) -> Result<Ancestor, Error> {

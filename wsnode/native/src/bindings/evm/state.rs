@@ -522,8 +522,8 @@ impl State {
     }
 
     /// Build the block after the head as `build_block` does. If it is accepted next, nothing is executed
-    /// again.
-    #[pyo3(signature = (parent, attributes, transactions, *, senders=None))]
+    /// again. `on` is the parent if it is not committed.
+    #[pyo3(signature = (parent, attributes, transactions, *, senders=None, on=None))]
     fn build_next(
         &self,
         py: Python<'_>,
@@ -531,10 +531,11 @@ impl State {
         attributes: PyRef<'_, BlockAttributes>,
         transactions: Vec<PyBackedBytes>,
         senders: Option<Vec<Option<PyBackedBytes>>>,
+        on: Option<PyRef<'_, BuiltBlock>>,
     ) -> PyResult<(Py<BuiltBlock>, Vec<Refused>)> {
-        let attributes = &attributes.0;
+        let (attributes, on) = (&attributes.0, on.map(|block| block.0.clone()));
         built(py, &transactions, senders, |candidates| {
-            self.0.build_next(&(&parent.0, &parent.1), attributes, candidates)
+            self.0.build_next(&(&parent.0, &parent.1), on, attributes, candidates)
         })
     }
 }

@@ -23,10 +23,18 @@ pub enum Parent {
 }
 
 impl Parent {
-    fn state(&self) -> StateAfter<'_> {
+    pub fn state(&self) -> StateAfter<'_> {
         match self {
             Self::Committed(block) => (*block).into(),
             Self::Built(built) => built.state(),
+        }
+    }
+
+    /// Return the parent if it is not committed.
+    pub fn built(&self) -> Option<Arc<BuiltBlock>> {
+        match self {
+            Self::Committed(_) => None,
+            Self::Built(built) => Some(built.clone()),
         }
     }
 }
@@ -45,11 +53,7 @@ pub fn try_block(
 ) -> Result<BuiltBlock, ExecutionError> {
     let (executed, root) = execute(spec, reader, &parent, block, head, bounds)?;
     require_equal(Rule::StateRoot, root, block.header.state_root)?;
-    let parent = match parent {
-        Parent::Committed(_) => None,
-        Parent::Built(built) => Some(built),
-    };
-    Ok(BuiltBlock::new(block, executed, parent))
+    Ok(BuiltBlock::new(block, executed, parent.built()))
 }
 
 /// Return the outcome of the block's execution, and the state root after it.

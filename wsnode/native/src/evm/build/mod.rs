@@ -136,28 +136,28 @@ impl BuiltBlock {
     }
 }
 
-/// Build the block after `parent`, a committed block, and return it with the refused transactions.
+/// Build the block after `parent` on the state after it, and return the block with the refused transactions.
 ///
 /// Each refused transaction has its index in `transactions` and the reason. The stored state does not change.
 pub fn build_block(
     spec: &ChainSpec,
     reader: &StateReader,
-    parent: &Ancestor,
+    (parent, on): (&Ancestor, &Parent),
     attributes: &BlockAttributes,
     transactions: &[Candidate<'_>],
 ) -> Result<(BuiltBlock, Vec<Refused>), Error> {
     let header = open_header(spec, parent, attributes)?;
-    let parent_block = BlockNumHash::new(parent.header.number, parent.hash);
-    let tries = reader.trial(parent_block, Bounds::none())?;
+    let tries = reader.trial(on.state(), Bounds::none())?;
     let view = tries.view();
     let mut state =
         State::builder().with_database(guarded(spec, &header, &view)).with_bundle_update().build();
     let mut built = transactions::fill(spec, &header, attributes, &mut state, transactions)?;
     for (receipt, step) in built.receipts.iter_mut().zip(&built.steps) {
-        set_root(receipt, reader.trial(parent_block, Bounds::none())?.next_root(step)?);
+        set_root(receipt, reader.trial(on.state(), Bounds::none())?.next_root(step)?);
     }
     let state_root = tries.next_root(&built.changes)?;
-    Ok(sealed(spec, Header { state_root, ..header }, attributes, built))
+    let (block, refused) = sealed(spec, Header { state_root, ..header }, attributes, built);
+    Ok((block.rebased(on.built()), refused))
 }
 
 /// Build the block after the head of the state, apply it to the state, and return three parts: the block, the
