@@ -29,6 +29,19 @@ def flipped(file: Path, row: bytes, place: int = 0, bits: int = 1) -> Iterator[N
         _write(file, {each: content[each] for each in places})
 
 
+@contextmanager
+def flipped_at(file: Path, place: int, bits: int) -> Iterator[None]:
+    """Change the byte at a place of a file, and change it back in the end."""
+    with file.open("rb") as opened:
+        opened.seek(place)
+        (byte,) = opened.read(1)
+    _write(file, {place: byte ^ bits})
+    try:
+        yield
+    finally:
+        _write(file, {place: byte})
+
+
 def _starts(content: bytes, row: bytes) -> Iterator[int]:
     start = content.find(row)
     while start >= 0:

@@ -2,10 +2,13 @@
 
 import json
 import os
+import select
 import shutil
 import signal
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack, closing, contextmanager
+import subprocess
+import sys
+from collections.abc import Callable
+from contextlib import ExitStack, closing, suppress
 from functools import partial
 from http.client import HTTPConnection
 from pathlib import Path
@@ -17,10 +20,11 @@ import pytest
 
 from tests.doctor.damage import STATE, damaged, drop, last_row
 from tests.ethereum.live.growing import EMITTERS, SENDER, TOPICS, growing_chain
-from tests.memory_transport import Ask, asking
+from tests.memory_transport import Ask
+from tests.node.services.answering import BLOCKS, answers, known_hashes, look_ups, served
 from tests.node.workers.processes import workers_of
 from tests.node_process import PATIENCE, Node, post, started, until
-from tests.store.damaged_bytes import flipped, stored
+from tests.store.damaged_bytes import flipped, flipped_at, stored
 from wsnode.ethereum.primitives.values import hexadecimal
 from wsnode.ethereum.storage.tables import (
     BODIES,
@@ -34,14 +38,10 @@ from wsnode.ethereum.storage.tables import (
     TRANSACTIONS,
     number_key,
 )
-from wsnode.jsonrpc.dispatcher import Dispatcher
-from wsnode.node.assembly import open_network
-from wsnode.node.config import Config, NetworkConfig
 from wsnode.server.access.router import Network
 from wsnode.store.environment import Environment
 from wsnode.store.table import Table, scan
 
-BLOCKS = 6
 CHECKSUM_BYTES = 4
 """They follow the value."""
 LOGS = [(EMITTERS[0], TOPICS[:2]), (EMITTERS[1], ()), (EMITTERS[0], TOPICS[:1])]
@@ -55,13 +55,6 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
         for _ in range(BLOCKS):
             growing.grow(LOGS)
     return folder
-
-
-@contextmanager
-def served(data: Path) -> Iterator[tuple[Network, Ask]]:
-    told = NetworkConfig(str(data))
-    with open_network("one", told, Config(networks={"one": told}, open=True)) as network:
-        yield network, asking(Dispatcher(network.registry, network.open_view))
 
 
 def damaged_reads(network: Network) -> float:
@@ -167,32 +160,6 @@ def rows_of(data: Path, table: Table) -> list[tuple[Path, bytes, int]]:
     return [(file, stored(*row), len(stored(*row)) - len(row[1])) for row in found]
 
 
-def answers(ask: Ask) -> list[str]:
-    """Return replies that need each kind of row."""
-    addresses = [hexadecimal(each) for each in (SENDER, *EMITTERS)]
-    calls: list[tuple[str, tuple[Any, ...]]] = [
-        *(("eth_getBlockByNumber", (hex(number), True)) for number in range(BLOCKS + 1)),
-        *(("eth_getBlockReceipts", (hex(number),)) for number in range(BLOCKS + 1)),
-        *(("eth_getBalance", (address, "latest")) for address in addresses),
-        *(("eth_getCode", (address, "latest")) for address in addresses),
-        *(("eth_getTransactionCount", (addresses[0], hex(number))) for number in range(BLOCKS + 1)),
-        ("eth_getProof", (addresses[1], [], "latest")),
-        ("eth_getLogs", ({"fromBlock": "0x0", "address": addresses[1]},)),
-        ("eth_getLogs", ({"fromBlock": "0x0", "topics": [hexadecimal(TOPICS[0])]},)),
-        ("eth_call", ({"to": addresses[1], "data": "0x"}, "latest")),
-    ]
-    return [json.dumps(ask(method, *params)) for method, params in calls]
-
-
-def look_ups(ask: Ask, hashes: list[str], transactions: list[str]) -> list[str]:
-    calls = [
-        *(("eth_getBlockByHash", (each, False)) for each in hashes),
-        *(("eth_getTransactionByHash", (each,)) for each in transactions),
-        *(("eth_getTransactionReceipt", (each,)) for each in transactions),
-    ]
-    return [json.dumps(ask(method, *params)) for method, params in calls]
-
-
 @pytest.mark.parametrize("flips", [40, pytest.param(1000, marks=pytest.mark.nightly)])
 def test_no_changed_byte_of_a_row_is_served(data: Path, flips: int) -> None:
     rows = [
@@ -202,9 +169,7 @@ def test_no_changed_byte_of_a_row_is_served(data: Path, flips: int) -> None:
     ]
     chance, errors = Random(flips), 0
     with served(data) as (_, ask):
-        blocks = [ask("eth_getBlockByNumber", hex(number), False)["result"] for number in range(BLOCKS + 1)]
-        hashes = [block["hash"] for block in blocks]
-        transactions = [each for block in blocks for each in block["transactions"]]
+        hashes, transactions = known_hashes(ask)
         whole = answers(ask) + look_ups(ask, hashes, transactions)
         for _ in range(flips):
             file, row, start = chance.choice(rows)
@@ -216,6 +181,78 @@ def test_no_changed_byte_of_a_row_is_served(data: Path, flips: int) -> None:
             errors += bool(differing)
         assert errors > flips // 4, "most rows are read by some call"
         assert answers(ask) + look_ups(ask, hashes, transactions) == whole
+
+
+class Answering:
+    """A process that serves a folder; `end` is how it ended by itself, if it did."""
+
+    def __init__(self, folder: Path) -> None:
+        command = [sys.executable, "-m", "tests.node.services.answering", str(folder)]
+        self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        self.end: int | str | None = None
+
+    def ask_all(self) -> list[str] | None:
+        """Return all answers, None if the process has ended or hangs."""
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        with suppress(BrokenPipeError):
+            self._process.stdin.write(b"\n")
+            self._process.stdin.flush()
+        ready, _, _ = select.select([self._process.stdout], [], [], PATIENCE)
+        line = self._process.stdout.readline() if ready else b""
+        if not line:
+            self.end = self._process.wait(PATIENCE) if ready else "it hangs"
+            return None
+        found: list[str] = json.loads(line)
+        return found
+
+    def close(self) -> None:
+        with self._process:
+            self._process.kill()
+
+
+def compact_copy(data: Path, folder: Path) -> Path:
+    """Copy a folder without its free pages, and return the file."""
+    shutil.copytree(data, folder)
+    file = folder / "eth/chain/data.mdb"
+    with closing(Environment(data / "eth/chain", TABLES, writer=False)) as store, file.open("wb") as copied:
+        store.copy(copied.fileno())
+    return file
+
+
+@pytest.mark.nightly
+def test_a_byte_changed_anywhere_ends_no_process_and_is_seldom_served(data: Path, tmp_path: Path) -> None:
+    file = compact_copy(data, tmp_path / "copy")
+    content, chance, flips = file.read_bytes(), Random(1000), 1000
+    wrong, errors, ends = list[int](), 0, list[tuple[int, int | str]]()
+    with ExitStack() as stack:
+
+        def begin() -> tuple[Answering, list[str]]:
+            process = Answering(tmp_path / "copy")
+            stack.callback(process.close)
+            found = process.ask_all()
+            assert found is not None
+            return process, found
+
+        answering, whole = begin()
+        for _ in range(flips):
+            place, bits = chance.randrange(len(content)), chance.randrange(1, 256)
+            with flipped_at(file, place, bits):
+                found = answering.ask_all()
+            differing = [now for now, was in zip(found or [], whole, strict=False) if now != was]
+            if answering.end is not None:
+                ends.append((place, answering.end))
+            elif any('"error"' not in each for each in differing):
+                wrong.append(place)
+            errors += bool(differing)
+            if found != whole:
+                # What it has in memory may be wrong.
+                answering.close()
+                answering, again = begin()
+                assert again == whole
+    print(f"{flips} flips in {len(content)} bytes: {errors} answers differ, {len(wrong)} wrong: {wrong}")
+    assert ends == []
+    assert len(wrong) < flips // 100
 
 
 def readiness_of_all(node: Node, connections: int = 8) -> set[int]:
