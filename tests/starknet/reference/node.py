@@ -63,14 +63,20 @@ class ReferenceNode:
 
 
 @contextmanager
-def reference_node(blocks: int, seed: int = 1) -> Iterator[ReferenceNode]:
-    """Run the node, which begins with `blocks` above the first; the test is skipped where it is not there."""
+def reference_node(
+    blocks: int, seed: int = 1, *, block_time: float = 0, made: Path = Path(os.devnull)
+) -> Iterator[ReferenceNode]:
+    """Run the node, which begins with `blocks` above the first; the test is skipped where it is not there.
+
+    It makes a block every `block_time` seconds, or none by itself, and writes each one to the file `made`.
+    """
     folder = require_vectors("tools/starknet-node")
     python = os.environ.get("WSNODE_STARKNET_PY", sys.executable if find_spec("poseidon_py") else None)
     if python is None:
         pytest.skip("the reference node needs starknet.py: name a Python that has it in WSNODE_STARKNET_PY")
     options = ["--blocks", str(blocks), "--seed", str(seed), "--chain-id", CHAIN_ID]
-    command = [python, str(PROGRAM), str(folder), *options]
+    options += ["--block-time", str(block_time)]
+    command = [python, str(PROGRAM), str(folder), str(made), *options]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         try:
             assert process.stdout is not None
