@@ -11,6 +11,7 @@ from tests.reply_schemas import ReplySchemas, document_of
 from tests.starknet.conftest import Call, caller_of
 from tests.vector_files import require_vectors
 from wsnode.starknet.chain import StarknetChain
+from wsnode.starknet.header_json import ADDED_MEMBERS
 from wsnode.starknet.proofs.prover import StateProver
 from wsnode.starknet.rpc.forwarded.methods import FORWARDED
 from wsnode.starknet.rpc.methods import build_registry
@@ -54,14 +55,41 @@ REQUESTS: dict[str, list[list[Any]]] = {
 DOCUMENT = ReplySchemas(document_of(build_registry()))
 
 
+def before_0_10(schema: Any) -> Any:
+    """Return a schema without the members that starknet-specs 0.10 has added, which 0.9 refuses."""
+    if isinstance(schema, list):
+        return [before_0_10(inner) for inner in schema]
+    if not isinstance(schema, dict):
+        return schema
+    older = {name: before_0_10(inner) for name, inner in schema.items()}
+    if "properties" in older:
+        older["properties"] = {
+            name: inner for name, inner in older["properties"].items() if name not in SINCE_0_10
+        }
+    if "required" in older:
+        older["required"] = [name for name in older["required"] if name not in SINCE_0_10]
+    return older
+
+
+SINCE_0_10 = ADDED_MEMBERS | {
+    *("transaction_index", "event_index", "migrated_compiled_classes", "proof_facts", "last_update_block")
+}
+SCHEMAS_0_9 = before_0_10(SCHEMAS)
+SCHEMAS_0_9["$defs"]["PRE_CONFIRMED_STATE_UPDATE"]["required"] = ["old_root", "state_diff"]
+SCHEMAS_0_9["results"]["starknet_getStorageAt"] = {"$ref": "#/$defs/FELT"}
+SCHEMAS_0_9["results"]["starknet_specVersion"]["pattern"] = r"^0\.9\.\d+$"
+
+
 def validate(method: str, result: Any) -> None:
     """Check a result against starknet-specs and against the node's own document."""
     validate_as_specified(method, result)
     DOCUMENT.validate(method, result)
 
 
-def validate_as_specified(method: str, result: Any) -> None:
-    schema = {"$defs": SCHEMAS["$defs"], "allOf": [SCHEMAS["results"][method]]}
+def validate_as_specified(method: str, result: Any, version: str = "v0_10") -> None:
+    """Check a result against starknet-specs 0.10 or 0.9."""
+    schemas = SCHEMAS if version == "v0_10" else SCHEMAS_0_9
+    schema = {"$defs": schemas["$defs"], "allOf": [schemas["results"][method]]}
     jsonschema.Draft202012Validator(schema).validate(result)
 
 
