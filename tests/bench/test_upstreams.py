@@ -26,3 +26,24 @@ def test_a_days_disk_is_counted_by_block_and_transaction() -> None:
     assert base.startswith("base: 432000 blocks x ")
     assert " + 10 million transactions x " in base
     assert arbitrum.startswith("arbitrum: 345600 blocks x ")
+
+
+@pytest.mark.slow
+def test_followers_of_a_starknet_chain_get_each_block_once() -> None:
+    ended = run("upstreams.starknet", "--blocks", "4", "--block-ms", "300")
+    assert ended.returncode == 0, ended.stderr
+    _sizes, _heads, _line, *rows = ended.stdout.splitlines()
+    cells = [[cell.strip() for cell in row.strip("|").split("|")] for row in rows]
+    assert [row[0] for row in cells] == ["first", "second"]
+    for _name, ready, _requests, blocks, p50, p99, most, missing, twice, *_ in cells:
+        assert (blocks, missing, twice) == ("4", "0", "0")
+        assert float(ready) > 0
+        assert float(p50) <= float(p99) <= float(most)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("transport", ["ws", "http"])
+def test_pre_confirmed_blocks_of_a_starknet_chain_are_timed(transport: str) -> None:
+    ended = run("upstreams.starknet", "pre-confirmed", "--blocks", "2", "--transport", transport)
+    assert ended.returncode == 0, ended.stderr
+    assert ended.stdout.startswith(f"pre-confirmed over {transport}, 2 blocks: p50 ")

@@ -114,10 +114,11 @@ class PostProvider:
     async def connect(self, address: UpstreamAddress) -> trio.abc.Stream:
         ours, theirs = memory_stream_pair()
         self.connections += 1
-        self._nursery.start_soon(self._serve, theirs)
+        self._nursery.start_soon(self.serve, theirs)
         return ours
 
-    async def _serve(self, stream: trio.abc.Stream) -> None:
+    async def serve(self, stream: trio.abc.Stream) -> None:
+        """Answer what comes over a stream, until it ends."""
         protocol, body = h11.Connection(h11.SERVER), bytearray()
         with suppress(trio.BrokenResourceError):
             while True:
