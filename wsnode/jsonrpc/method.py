@@ -367,6 +367,7 @@ class Method:
         "failures",
         "in_slices",
         "kind",
+        "most_values",
         "name",
         "native",
         "on_call",
@@ -395,6 +396,7 @@ class Method:
         cacheable: bool,
         native: bool,
         engine_limits: Sequence[int],
+        most_values: int = 0,
     ) -> None:
         self.name = name
         self.on_call: OnCall | None = None
@@ -419,6 +421,8 @@ class Method:
         self.native = native
         """True if the engine may answer without the handler."""
         self.engine_limits = engine_limits
+        self.most_values = most_values
+        """Number of JSON values that the parameters may have, where the session's bound is lower."""
         self.on_fast_path = cacheable or native
         self.succeeded = DurationMeter()
         self.failed = DurationMeter()

@@ -165,7 +165,8 @@ class RequestHandler:
 
     def _reading(self, method: Method, params: bytes, context: CallContext) -> Generator[Step, Any, Any]:
         _require_room(context)
-        return aside(partial(_read_long, _reader(), method, params, self.bounds.parameter_values))
+        most = max(self.bounds.parameter_values, method.most_values)
+        return aside(partial(_read_long, _reader(), method, params, most))
 
     def _bounded(
         self, method: Method, params: bytes, identity: bytes, reply: Reply, context: CallContext

@@ -12,6 +12,7 @@ from wsnode.jsonrpc.errors import RpcError
 from wsnode.starknet.block_id import BlockId
 from wsnode.starknet.chain import StarknetChain
 from wsnode.starknet.rpc.forwarded.params import (
+    MOST_DECLARED_VALUES,
     MOST_ENTRY_POINTS,
     MOST_FORWARDED_FELTS,
     MOST_FORWARDED_TRANSACTIONS,
@@ -256,3 +257,40 @@ def test_the_document_refuses_a_reply_that_lacks_a_member(method: str, reply: An
             del inner[last]
         with pytest.raises(jsonschema.ValidationError):
             DOCUMENT.validate(f"starknet_{method}", spoilt)
+
+
+@pytest.mark.parametrize(
+    ("method", "params", "reason"),
+    [
+        ("addDeclareTransaction", declared(100_001, 0), None),
+        ("addDeclareTransaction", declared(MOST_PROGRAM_FELTS, 0), None),
+        ("estimateFee", [declared(100_001, 0), [], FIRST], None),
+        ("simulateTransactions", [FIRST, declared(100_001, 0), []], None),
+        (
+            "addDeclareTransaction",
+            declared(MOST_PROGRAM_FELTS + 1, 0),
+            f"too many items of sierra_program: {MOST_PROGRAM_FELTS + 1}",
+        ),
+        (
+            "addDeclareTransaction",
+            [{"type": "DECLARE", "nonce": ["0x0"] * MOST_DECLARED_VALUES}],
+            f"the parameters have too many values, want at most {MOST_DECLARED_VALUES}",
+        ),
+        (
+            "addInvokeTransaction",
+            [{"type": "INVOKE", "nonce": ["0x0"] * 100_001}],
+            "the parameters have too many values, want at most 100000",
+        ),
+    ],
+    ids=["more than 100,000", "the largest", "estimated", "simulated", "too large", "too many", "no class"],
+)
+def test_a_class_is_counted_by_its_own_bound(
+    fresh: StarknetChain, method: str, params: list[Any], reason: str | None
+) -> None:
+    answer = caller_of(fresh)(f"starknet_{method}", params)
+    if reason is None:
+        assert answer["code"] == -32000
+        assert answer["message"].startswith("no upstream is configured")
+        return
+    assert answer["code"] == -32602
+    assert reason in json.dumps(answer)

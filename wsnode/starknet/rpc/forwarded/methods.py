@@ -24,6 +24,7 @@ from wsnode.starknet.rpc.errors import (
     unanswered,
 )
 from wsnode.starknet.rpc.forwarded.params import (
+    MOST_DECLARED_VALUES,
     BlockTraceParams,
     CallParams,
     ClassHashParams,
@@ -61,6 +62,8 @@ class ForwardedMethod(msgspec.Struct, frozen=True):
     summary: str
     errors: Sequence[RpcError] = ()
     contracts: Callable[[Any], list[int] | None] | None = None
+    most_values: int = 0
+    """Number of JSON values that the parameters may have, where the session's bound is lower."""
 
 
 def _called(params: CallParams) -> list[int] | None:
@@ -86,6 +89,7 @@ FORWARDED: Final[dict[str, ForwardedMethod]] = {
         "Return the estimated fee of each transaction.",
         _STATE_ERRORS,
         _any_contract,
+        MOST_DECLARED_VALUES,
     ),
     "estimateMessageFee": ForwardedMethod(
         MessageFeeParams,
@@ -100,6 +104,7 @@ FORWARDED: Final[dict[str, ForwardedMethod]] = {
         "Return trace and estimated fee of each transaction, executed in turn.",
         _STATE_ERRORS,
         _any_contract,
+        MOST_DECLARED_VALUES,
     ),
     "traceTransaction": ForwardedMethod(
         HashParams, TRANSACTION_TRACE, "Return the trace of a transaction.", (transaction_hash_not_found(),)
@@ -120,7 +125,10 @@ FORWARDED: Final[dict[str, ForwardedMethod]] = {
         InvokeParams, SENT, "Return the hash of a sent INVOKE transaction."
     ),
     "addDeclareTransaction": ForwardedMethod(
-        DeclareParams, SENT_CLASS, "Return the hashes of a sent DECLARE transaction and of its class."
+        DeclareParams,
+        SENT_CLASS,
+        "Return the hashes of a sent DECLARE transaction and of its class.",
+        most_values=MOST_DECLARED_VALUES,
     ),
     "addDeployAccountTransaction": ForwardedMethod(
         DeployAccountParams,
@@ -152,6 +160,7 @@ def add_forwarded(
             result=method.result,
             errors=(*method.errors, *FORWARDING_ERRORS),
             contracts=method.contracts,
+            most_values=method.most_values,
         )(_handler(name, method, snapshot_of))
 
 

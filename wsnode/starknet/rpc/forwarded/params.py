@@ -26,6 +26,10 @@ MOST_PROGRAM_FELTS: Final = _CLASS_BYTES // len('"0x0",')
 """Felts of a declared program: as many as the shortest ones that a class has room for."""
 MOST_ENTRY_POINTS: Final = _CLASS_BYTES // len('{"selector":"0x0","function_idx":0},')
 """Entry points of one kind of a declared class: likewise."""
+_FELT_LISTS: Final = 4
+"""Maximum number of lists of felts of a transaction to declare: signature, paymaster and deployment data."""
+MOST_DECLARED_VALUES: Final = MOST_PROGRAM_FELTS + _FELT_LISTS * MOST_FORWARDED_FELTS
+"""JSON values of a transaction to declare, its class included: no class has more of them than felts."""
 ESTIMATE_FLAGS: Final = ("SKIP_VALIDATE",)
 SIMULATION_FLAGS: Final = ("SKIP_VALIDATE", "SKIP_FEE_CHARGE", "RETURN_INITIAL_READS")
 TRACE_FLAGS: Final = ("RETURN_INITIAL_READS",)
