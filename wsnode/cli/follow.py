@@ -224,10 +224,12 @@ def chains(*, markdown: bool) -> None:
     """List the chains of `wsnode follow --chain NAME`, and the checks and features that they lack.
 
     `full` chains can be executed; of the others the last blocks are verified by their headers, and state is
-    read by proofs (`wsnode follow --chain NAME`). `wsnode dev --fork URL` begins on a block of a chain with
-    `fork`. All of it is in docs/reference/chains.md.
+    read by proofs (`wsnode follow --chain NAME`). Starknet blocks are verified by their hashes, and in `full`
+    folders by state roots too. `wsnode dev --fork URL` begins on a block of a chain with `fork`.
+    All of it is in docs/reference/chains.md.
     """
     from wsnode.ethereum.networks.table import NETWORKS
+    from wsnode.sync.starknet.settings import STARKNET_CHAINS
 
     if markdown:
         from wsnode.ethereum.networks.page import page_section
@@ -235,7 +237,12 @@ def chains(*, markdown: bool) -> None:
         click.echo(page_section(NETWORKS), nl=False)
         return
     heads = ("NAME", "CHAIN ID", "FAMILY", "FULL", "LIGHT", "FORK", "BLOCK TIME")
-    rows = [heads, *(_cells(network) for network in NETWORKS)]
+    starknet = [*STARKNET_CHAINS.items(), ("starknet:CHAIN_ID", "CHAIN_ID")]
+    rows = [
+        heads,
+        *(_cells(network) for network in NETWORKS),
+        *((name, chain_id, "starknet", "yes", "yes", "no", "") for name, chain_id in starknet),
+    ]
     widths = [max(len(row[column]) for row in rows) for column in range(len(heads))]
     for row in rows:
         click.echo("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip())
