@@ -21,6 +21,7 @@ from wsnode.starknet.storage.tables import (
     SCHEMA,
     SCHEMA_KEY,
     TABLES,
+    WHOLE_STATE_KEY,
     WINDOW_KEY,
     number_key,
 )
@@ -112,6 +113,15 @@ class StarknetChain:
             writer.put(META, FIRST_BLOCK_KEY, number_key(first_block))
             if chain_id:
                 writer.put(META, CHAIN_ID_KEY, chain_id.encode())
+
+        self.store.write(change)
+
+    def keep_window(self, window: int) -> None:
+        """Store that only the last `window` blocks are kept from now on, and the whole state."""
+
+        def change(writer: Writer) -> None:
+            writer.put(META, WINDOW_KEY, number_key(window))
+            writer.put(META, WHOLE_STATE_KEY, b"1")
 
         self.store.write(change)
 

@@ -29,6 +29,7 @@ from wsnode.starknet.storage.tables import (
     NUMBERS,
     STORAGE_AT,
     TRANSACTIONS,
+    WHOLE_STATE_KEY,
     WINDOW_KEY,
     entry_at,
     first_entry,
@@ -115,9 +116,19 @@ class StarknetSnapshot:
 
     @property
     def window(self) -> int | None:
-        """Return the number of blocks kept by a light folder, or None for a full one."""
+        """Return the number of blocks that the folder keeps, or None for all."""
         key = self._reader.get(META, WINDOW_KEY)
         return None if key is None else key_number(key)
+
+    @property
+    def has_whole_state(self) -> bool:
+        """Return True if no block below the first stored one has written a value that is not stored."""
+        return not self.first_block or self.keeps_state
+
+    @property
+    def keeps_state(self) -> bool:
+        """Return True if the folder has a window, and keeps the state written before it."""
+        return self._reader.get(META, WHOLE_STATE_KEY) is not None
 
     @property
     def chain_id(self) -> str | None:

@@ -74,6 +74,12 @@ class MadeChain:
         for _ in range(count):
             self.blocks.append(self._next())
 
+    def grow_with_another_root(self) -> None:
+        """Add a block whose hash is right, and whose state root is not that of its difference."""
+        made = self._next()
+        made.block["new_root"] = made.update["new_root"] = "0x7777"
+        self.blocks.append(_sealed(made))
+
     def reorganise(self, depth: int, count: int) -> None:
         """Drop blocks and make others."""
         del self.blocks[len(self.blocks) - depth :]

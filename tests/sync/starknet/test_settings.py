@@ -34,6 +34,9 @@ def test_public_networks_are_light_unless_said(chain: str, chain_id: str, kept: 
 def test_what_a_folder_is_can_be_said() -> None:
     assert follow_starknet_config("starknet", URLS[:1], None, full=True).kept is None
     assert follow_starknet_config("starknet:X", URLS[:1], None, light=True, window=5).kept == 5
+    assert follow_starknet_config("starknet:X", URLS[:1], None).kept is None
+    config = follow_starknet_config("starknet", URLS[:1], None, full=True, window=128)
+    assert (config.kept, config.is_light) == (128, False)
 
 
 def test_of_three_upstreams_two_must_agree() -> None:
@@ -52,8 +55,8 @@ def test_of_three_upstreams_two_must_agree() -> None:
         ("starknet", ("ftp://a",), {}, "upstream 1: ftp:// is none of"),
         ("starknet", URLS, {"agree": 4}, "agree: 4 of 3 upstreams cannot agree"),
         ("starknet", URLS, {"light": True, "full": True}, "light and full exclude each other"),
-        ("starknet", URLS, {"full": True, "window": 5}, "window and checkpoint are of light folders"),
-        ("starknet:X", URLS, {"checkpoint": "0x1"}, "window and checkpoint are of light folders"),
+        ("starknet", URLS, {"full": True, "window": 127}, "a full folder keeps 128 blocks at least"),
+        ("starknet:X", URLS, {"checkpoint": "0x1"}, "a checkpoint is of light folders"),
         ("starknet", URLS, {"checkpoint": "1"}, "matching regex"),
         ("starknet", URLS, {"window": 0}, "int` >= 1"),
         ("starknet", URLS, {"window": "2h"}, "Expected `int"),

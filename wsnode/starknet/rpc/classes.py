@@ -41,11 +41,11 @@ def get_class(snapshot: StarknetSnapshot, params: ClassParams) -> RenderedJson |
     named = snapshot.first_named(class_hash)
     if named is not None and named <= state.number:
         return _definition(snapshot, state, class_hash)
-    if not (first := snapshot.first_block):
+    if snapshot.has_whole_state:
         raise class_hash_not_found()
     # Blocks below the first stored one may have named it.
     if snapshot.followed is None:
-        raise history_unavailable(first)
+        raise history_unavailable(snapshot.first_block)
     return read_class(snapshot, state, class_hash)
 
 

@@ -86,7 +86,7 @@ def number_of(snapshot: StarknetSnapshot, block_id: BlockId) -> int | None:
 
 def is_cut_off(snapshot: StarknetSnapshot, state: ResolvedState, address: bytes) -> bool:
     """Return True if blocks below the first stored one may have written values of a contract."""
-    if not snapshot.first_block or snapshot.was_deployed_here(address):
+    if snapshot.has_whole_state or snapshot.was_deployed_here(address):
         return False
     return state.pre_confirmed is None or not state.pre_confirmed.deploys(address)
 

@@ -60,9 +60,9 @@ SCHEMA: Final = b"5"
 FIRST_BLOCK_KEY: Final = b"first_block"
 CHAIN_ID_KEY: Final = b"chain_id"
 WINDOW_KEY: Final = b"window"
-"""Key of the number of blocks kept by a light folder; full folders have no such row."""
-LATE: Final = b"late"
-"""Prefix of a number from 1 on -> hash of a class with a definition stored later than its first block."""
+"""Key of the number of blocks that a folder keeps; one that keeps all has no such row."""
+WHOLE_STATE_KEY: Final = b"whole_state"
+"""Key of a row, of any value, in a folder with a window that also has the state written before it."""
 
 NUMBER_BYTES: Final = 8
 INDEX_BYTES: Final = 4

@@ -61,6 +61,7 @@ class StarknetFollower:
         *,
         agree: int = 1,
         window: int | None = None,
+        keeps_state: bool = False,
         checkpoint: bytes | None = None,
         max_lag: int = 2,
         pre_confirmed_interval: float | None = None,
@@ -68,7 +69,8 @@ class StarknetFollower:
     ) -> None:
         """Prepare to follow `addresses`; `publish` is called after each change of the stored head.
 
-        A new folder with a `window` is light: it keeps this number of blocks. `pre_confirmed_interval` is
+        A new folder with a `window` keeps this number of blocks. It is light, unless it `keeps_state`: see
+        `ChainWriter`. `pre_confirmed_interval` is
         the seconds between polls of the block that is being built; 0 turns them off.
 
         Raises:
@@ -85,7 +87,7 @@ class StarknetFollower:
         self._scopes: dict[Upstream, trio.CancelScope] = {}
         self._nursery: trio.Nursery | None = None
         self._storage_retry = StorageRetry(self._see)
-        self.writer = ChainWriter(chain, chain_id, window, publish)
+        self.writer = ChainWriter(chain, chain_id, window, publish, keeps_state=keeps_state)
         verifier = BlockVerifier(chain, chain_id)
         self._head_tracker = StarknetHeadTracker(
             chain, self.writer, verifier, self.upstreams, agree, checkpoint
@@ -144,7 +146,7 @@ class StarknetFollower:
             nursery.start_soon(self._watch)
             nursery.start_soon(self._watch_l1)
             nursery.start_soon(self._pre_confirmed.run)
-            if self.writer.is_light:
+            if self.writer.window is not None:
                 nursery.start_soon(self._window.run)
 
     async def _keep(self, upstream: Upstream) -> None:
@@ -290,7 +292,7 @@ class StarknetFollower:
 
     def _kept(self) -> dict[str, Any]:
         """Return the members of `wsnode_status` about the window: its first block, wanted first block, size
-        in blocks; none for a full folder.
+        in blocks; none without a window.
         """
         window = self.writer.window
         if window is None:

@@ -112,7 +112,9 @@ class StarknetHeadTracker:
     def _is_out_of_reach(self, announced: Head) -> bool:
         """Return True if a light folder's window below `announced` would contain no stored block."""
         window = self._writer.window
-        return window is not None and self._checkpoint is None and announced.number - self.head >= window
+        if window is None or not self._writer.is_light or self._checkpoint is not None:
+            return False
+        return announced.number - self.head >= window
 
     async def _begin_empty(self, upstream: Upstream, announced: Head) -> Head | None:
         """Fetch and verify the first block of an empty light folder; return its head.

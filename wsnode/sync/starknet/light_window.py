@@ -1,4 +1,4 @@
-"""Lower end of a light folder: in the background, blocks are added down to the window or pruned below."""
+"""Lower end of a window: blocks below it are pruned, and a light folder is filled down to it."""
 
 import logging
 from typing import Final
@@ -26,7 +26,7 @@ logger = logging.getLogger("wsnode.follow")
 
 
 class StarknetWindow:
-    """Task that adds older blocks to a light folder down to its window's start, and prunes those below."""
+    """Task that prunes the blocks below a window, and adds older ones to a light folder down to its start."""
 
     def __init__(
         self,
@@ -63,7 +63,7 @@ class StarknetWindow:
         writer = self._writer
         if writer.head < 0:
             return False
-        if writer.first_block > writer.wanted_first:
+        if writer.is_light and writer.first_block > writer.wanted_first:
             return await self._fill(writer.first_block)
         return await writer.prune()
 

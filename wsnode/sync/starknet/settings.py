@@ -13,6 +13,10 @@ DEFAULT_STARKNET_WINDOW: Final = 20_000
 """Blocks kept by a light folder by default: eleven hours, at a block every two seconds."""
 
 
+LEAST_FULL_WINDOW: Final = 128
+"""Minimum number of blocks kept by a full folder: branches that leave the chain below are not followed."""
+
+
 class FollowStarknetConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Starknet nodes followed by a network, and the number of them that must have a block."""
 
@@ -28,7 +32,7 @@ class FollowStarknetConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=Tr
     full: bool = False
     """True if a new folder of a public network begins with its first block, and recomputes state roots."""
     window: Annotated[int, msgspec.Meta(ge=1, le=1_000_000_000)] | None = None
-    """Number of blocks kept by a new light folder; 20,000 if absent."""
+    """Number of blocks kept: of a light folder 20,000 if absent, of a full one all."""
     checkpoint: Annotated[str, msgspec.Meta(pattern="^0x[0-9a-fA-F]{1,64}$")] | None = None
     """Hash of the first block of a new light folder; the upstreams' head if absent."""
 
@@ -48,7 +52,7 @@ class FollowStarknetConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=Tr
     @property
     def kept(self) -> int | None:
         """Return the number of blocks kept by a new folder, or None for all."""
-        return (self.window or DEFAULT_STARKNET_WINDOW) if self.is_light else None
+        return (self.window or DEFAULT_STARKNET_WINDOW) if self.is_light else self.window
 
     @property
     def agreeing(self) -> int:
@@ -62,5 +66,7 @@ class FollowStarknetConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=Tr
             raise ValueError(f"agree: {self.agreeing} of {len(self.upstreams)} upstreams cannot agree")
         if self.light and self.full:
             raise ValueError("light and full exclude each other")
-        if not self.is_light and (self.window, self.checkpoint) != (None, None):
-            raise ValueError("window and checkpoint are of light folders: say light")
+        if not self.is_light and self.checkpoint is not None:
+            raise ValueError("a checkpoint is of light folders: say light")
+        if not self.is_light and self.window is not None and self.window < LEAST_FULL_WINDOW:
+            raise ValueError(f"window: a full folder keeps {LEAST_FULL_WINDOW} blocks at least")

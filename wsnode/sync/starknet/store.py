@@ -28,11 +28,22 @@ class ChainWriter:
     """Writer of the blocks of one chain, the only one."""
 
     def __init__(
-        self, chain: StarknetChain, chain_id: str, window: int | None, publish: Callable[[], None]
+        self,
+        chain: StarknetChain,
+        chain_id: str,
+        window: int | None,
+        publish: Callable[[], None],
+        *,
+        keeps_state: bool = False,
     ) -> None:
         """Write to `chain`; `publish` is called after each change of the head.
 
-        A new folder with a `window` is light; of any other folder the stored window counts.
+        A new folder with a `window` is light, unless it `keeps_state`: then it begins with block 0, and keeps
+        the state written before the window. A folder with the whole state takes such a window later too; of
+        any other folder the stored window counts.
+
+        Raises:
+            StoreError: The store cannot be written.
         """
         self._chain = chain
         self._chain_id = chain_id
@@ -40,8 +51,14 @@ class ChainWriter:
         self._turn = trio.Lock()
         self._roots: StateRoots | None = None
         with chain.snapshot() as view:
-            self.window = window if view.head is None else view.window
-            self._checks_roots = self.window is None and view.first_block == 0
+            has_state = keeps_state or window is None if view.head is None else view.has_whole_state
+            takes_window = keeps_state and has_state and window is not None
+            self.window = window if view.head is None or takes_window else view.window
+            self.is_light = self.window is not None and not (takes_window or view.keeps_state)
+            """True if the folder has nothing but a window of blocks; state before it is read by proofs."""
+            self._checks_roots = has_state and not self.is_light
+        if takes_window and window is not None:
+            chain.keep_window(window)
         self._look()
 
     def _look(self) -> None:
@@ -52,18 +69,13 @@ class ChainWriter:
             self.first_block = 0 if head is None else view.first_block
 
     @property
-    def is_light(self) -> bool:
-        """Return True if the folder keeps a window of blocks."""
-        return self.window is not None
-
-    @property
     def checks_roots(self) -> bool:
         """Return True if every block's state root is recomputed: in full folders from block 0 on."""
         return self._checks_roots
 
     @property
     def wanted_first(self) -> int:
-        """Return the number of the window's first block, 0 for a full folder."""
+        """Return the number of the window's first block, 0 without a window."""
         return 0 if self.window is None else max(0, self.head - self.window + 1)
 
     async def set_head(self, root: int, blocks: Sequence[VerifiedSideBlock]) -> None:
@@ -83,7 +95,7 @@ class ChainWriter:
     def _set_head(self, root: int, blocks: Sequence[VerifiedSideBlock]) -> None:
         verified = [proved.block for proved in blocks]
         classes = [found for proved in blocks for found in proved.classes]
-        if root == NOWHERE and self.window is not None:
+        if root == NOWHERE and self.is_light and self.window is not None:
             self._chain.begin_with(verified, classes, self._chain_id, self.window)
             return
         if root == NOWHERE and self.head == NOWHERE:

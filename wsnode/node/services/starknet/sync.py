@@ -35,6 +35,7 @@ class StarknetSync:
             hub.advance,
             agree=config.agreeing,
             window=config.kept,
+            keeps_state=not config.is_light,
             checkpoint=_checkpoint(config),
             max_lag=config.max_lag,
             pre_confirmed_interval=config.pre_confirmed_interval,
@@ -104,7 +105,7 @@ class StarknetSync:
         ]
         if (lag := follower.lag) is not None:
             figures.append(valued("lag_blocks", lag))
-        if follower.writer.is_light and follower.writer.head >= 0:
+        if follower.writer.window is not None and follower.writer.head >= 0:
             figures.append(valued("window_blocks", follower.writer.head - follower.writer.first_block + 1))
         figures += [
             MetricValue(
