@@ -32,7 +32,7 @@ MAY_IMPORT = {
     "server": {"jsonrpc", "pubsub", "untrusted"},
     "console": {"server"},
     "sync": {"ethereum", "jsonrpc", "starknet", "untrusted", "upstream"},
-    "cluster": {"ethereum", "starknet", "sync", "untrusted", "upstream"},
+    "cluster": {"ethereum", "sync", "untrusted", "upstream"},
     "doctor": {"ethereum", "starknet", "store", "untrusted"},
     "snapshots": {"ethereum", "starknet", "store", "untrusted"},
     "verify": {"untrusted", "upstream"},
@@ -179,16 +179,15 @@ FLOORS = {
     "cluster": (
         "address filter_scripts node_directory quotas records",
         "journal journal_diff",
-        "starknet chain_source",
+        "chain_source",
         "membership filter_store redis_journal shared_rates leader_session",
         "pool",
         "publisher replica",
     ),
-    "cluster/starknet": ("documents chain_states", "source"),
     "cluster/pool": ("pool_changes", "mirror stream", "mirror_task publisher redis_pool"),
     "cluster/replica": (
         "errors lag unsent_txs chain_states",
-        "starknet peer_nodes apply",
+        "peer_nodes apply",
         "tx_resender ethereum following",
     ),
     "node": (
@@ -205,7 +204,7 @@ FLOORS = {
     ),
     "node/services": (
         "engine fork_point journal_client sync_events proofs replica_status",
-        "shared_rates store_check sync historical_chains shared_filters shared_pool journal starknet_replica",
+        "shared_rates store_check sync historical_chains shared_filters shared_pool journal",
         "fork replica starknet",
     ),
     "node/workers": ("scoreboard messages pending_requests", "ipc", "master serving", "run"),

@@ -216,7 +216,6 @@ def test_what_is_no_address_is_said_with_the_right_form(
         ("--journal", ("follow", "--data", "none", "--upstream", "ws://one")),
         ("--journal", ("demo",)),
         ("--journal", ("import", "eth", "--data", "none", "none.rlp")),
-        ("--journal", ("import", "alt", "--data", "none", "none")),
         ("--journal", ("serve", "--data", "none", "--engine", "8551")),
         ("--journal", ("replica", "--data", "none")),
         ("--advertise", ("replica", "--data", "none", "--journal", "redis://one")),

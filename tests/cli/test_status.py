@@ -42,21 +42,6 @@ def test_a_replica_says_how_it_stands_to_its_journal(replica: dict[str, Any], li
     assert lines_of(status) == ["replica, live: head 16 0xab, 0 blocks behind", line]
 
 
-def test_the_alt_chain_of_a_replica_has_lines_of_its_own() -> None:
-    alt = {"state": "live", "head": None, "journal": PLACE, "reachable": True, "writer": False}
-    status: dict[str, Any] = {
-        "mode": "replica",
-        "head": None,
-        "upstreams": [],
-        "replica": {"alt": {**alt, "position": "17-42"}},
-    }
-    assert lines_of(status) == [
-        "replica: no block",
-        "alt, live: no block",
-        f"alt journal: {PLACE}, followed up to record 17-42, and no process writes it now",
-    ]
-
-
 def test_a_node_that_is_not_there_is_one_line() -> None:
     ended = run("status", "http://127.0.0.1:1")
     assert (ended.returncode, ended.stderr.splitlines()) == (

@@ -5,7 +5,6 @@ from pathlib import Path
 import pytest
 
 from tests.cluster.growing import Growing, new_chain
-from tests.cluster.starknet.growing import new_starknet_chain
 from tests.memory_transport import asking
 from tests.reply_schemas import validating
 from wsnode.cluster.publisher import JournalPublisher
@@ -17,7 +16,7 @@ from wsnode.jsonrpc.dispatcher import Dispatcher
 from wsnode.node.config import ConfigurationError, JournalConfig
 from wsnode.node.config_check import served
 from wsnode.node.config_file import read
-from wsnode.node.services.journal import StarknetPublishing, publisher_of, starknet_publishing
+from wsnode.node.services.journal import publisher_of
 
 TOLD = JournalConfig("redis://:SECRET@127.0.0.1:1")
 
@@ -55,26 +54,6 @@ def test_the_status_of_a_node_tells_of_its_journal() -> None:
         registry = build_registry(chain, hub=hub, journal=publisher(chain).status)
         status = validating(asking(Dispatcher(registry, chain.snapshot)))("wsnode_status")["result"]
         assert status["journal"] == {"leading": False, "epoch": 0, "published": None, "lag": None}
-
-
-def test_the_status_of_a_node_tells_of_the_journal_of_its_alt_chain_beside() -> None:
-    with new_chain() as chain, new_starknet_chain() as alt:
-        beside = StarknetPublishing(alt, TOLD)
-        journal = beside.joined(publisher(chain).status)
-        registry = build_registry(chain, hub=Hub(chain), journal=journal)
-        status = validating(asking(Dispatcher(registry, chain.snapshot)))("wsnode_status")["result"]
-        nothing = {"leading": False, "epoch": 0, "published": None, "lag": None}
-        assert status["journal"] == {**nothing, "alt": nothing}
-
-
-async def test_an_alt_chain_without_blocks_waits_for_no_journal() -> None:
-    with new_starknet_chain() as alt:
-
-        async def work() -> None:
-            pass
-
-        # There is no journal at that place.
-        await starknet_publishing(alt, TOLD, work)
 
 
 def written(folder: Path, table: str) -> Path:

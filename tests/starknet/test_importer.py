@@ -18,7 +18,7 @@ from tests.store.damaged_bytes import flipped
 from tests.vector_files import CHECKOUT, require_vectors
 from wsnode.starknet.chain import StarknetChain
 from wsnode.starknet.errors import BlockDumpError, InvalidStarknetBlockError, StarknetError
-from wsnode.starknet.felt import felt_bytes, felt_text
+from wsnode.starknet.felt import felt_text
 from wsnode.starknet.importer import head_of
 from wsnode.starknet.roots import StateRoots
 from wsnode.starknet.storage.tables import META, SCHEMA_KEY
@@ -175,13 +175,8 @@ async def test_a_class_that_the_dump_lacks_is_reported_and_can_come_later(
     answered = caller_of(fresh)("alt_getClassAt", ask)
     assert (answered["code"], answered["data"]) == (-32603, {"class_hash": class_hash})
     assert caller_of(fresh)("alt_getClassHashAt", ask) == class_hash
-    with fresh.snapshot() as view:
-        assert view.late == 0
     assert (await import_folder(fresh, mainnet, classes)).missing_classes == 0
     assert "program" in caller_of(fresh)("alt_getClassAt", ask)
-    with fresh.snapshot() as view:
-        assert list(view.late_classes(0)) == [(1, felt_bytes(class_hash))]
-        assert list(view.late_classes(1)) == []
 
 
 async def test_a_class_may_come_with_the_block_that_names_it(

@@ -27,7 +27,6 @@ from wsnode.cluster import redis_journal
 from wsnode.cluster.node_directory import decode_nodes
 from wsnode.cluster.pool.pool_changes import decode_change
 from wsnode.cluster.records import VERSION, ChainMismatchError, UnreadableRecordError, decode_record
-from wsnode.cluster.starknet.documents import UnreadableDocumentError, read_block, read_classes
 from wsnode.ethereum.codec.blocks import encode_json_block, encode_json_receipts, read_json_header
 from wsnode.ethereum.rpc.common.below_fork import is_above
 from wsnode.ethereum.state import InvalidBlockError
@@ -102,8 +101,6 @@ JOURNAL: Final[dict[str, tuple[Callable[[bytes], Any], Any]]] = {
     "the last record's id": (redis_journal.record_id, UnreadableRecordError),
     "a change of the pool": (lambda text: decode_change("1-1", text), UnreadableRecordError),
     "a node": (lambda text: list(decode_nodes([text])), ()),
-    "a document": (read_block, UnreadableDocumentError),
-    "classes": (read_classes, UnreadableDocumentError),
 }
 FILES: Final[dict[str, tuple[Callable[[bytes], Any], Any]]] = {
     "a dump's document": (read_document, ()),

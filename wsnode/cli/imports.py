@@ -72,7 +72,6 @@ def import_ethereum(files: Sequence[str], data: Path, genesis: Path | None, jour
     "--trust-roots", is_flag=True, help="Check parent hashes only; do not recompute the dump's state roots."
 )
 @click.option("--replace", is_flag=True, help="Replace stored blocks that differ from the dump's.")
-@journal_option
 def import_alt(
     *,
     folder: Path,
@@ -82,7 +81,6 @@ def import_alt(
     chain_id: str | None,
     trust_roots: bool,
     replace: bool,
-    journal: str | None,
 ) -> None:
     """Check and store a dump of Starknet's state updates; importing again continues.
 
@@ -91,11 +89,9 @@ def import_alt(
     with one_line_failures():
         import trio
 
-        from wsnode.node.config_line import journal_config
         from wsnode.starknet.chain import StarknetChain, release_free_pages
         from wsnode.sync.starknet_folder import import_folder
 
-        journal_settings = journal_config(journal)
         with StarknetChain.open(data, writer=True) as chain:
             try:
                 with shown_starknet_progress() as shown:
@@ -111,12 +107,7 @@ def import_alt(
                         progress=shown,
                         report=shown.report,
                     )
-                    if journal_settings is None:
-                        trio.run(work)
-                    else:
-                        from wsnode.node.services.journal import starknet_publishing
-
-                        trio.run(starknet_publishing, chain, journal_settings, work)
+                    trio.run(work)
             finally:
                 announce_starknet_head(chain)
         give_back(partial(release_free_pages, data))

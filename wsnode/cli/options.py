@@ -161,24 +161,6 @@ class WindowLength(click.ParamType[int | str]):
         return int(text)
 
 
-class StarknetFirstBlockType(click.ParamType[str]):
-    """Type of the first block of a Starknet chain: its hash, or the chain's name."""
-
-    name = "hash"
-
-    def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
-        """Return the text as it is.
-
-        Raises:
-            click.BadParameter: The text is neither a hash nor a name.
-        """
-        from wsnode.node.config import FIRST_BLOCK
-
-        if not re.fullmatch(FIRST_BLOCK, value):
-            self.fail(f"{value[:80]!r} is no hash of a block, nor SN_MAIN or SN_SEPOLIA.", param, ctx)
-        return value
-
-
 class FiniteRange(click.FloatRange):
     """Type of numbers within a range, without `nan` and `inf`."""
 

@@ -10,7 +10,6 @@ from wsnode.cli.imports import read_genesis
 from wsnode.cli.options import (
     JournalUrl,
     NodeUrl,
-    StarknetFirstBlockType,
     address_options,
     data_option,
     fit_address,
@@ -37,13 +36,6 @@ from wsnode.node.listen_address import DEFAULT_LISTEN
     metavar="URL",
     help="The URL at which other nodes of the chain ask this one.",
 )
-@click.option(
-    "--starknet",
-    type=StarknetFirstBlockType(),
-    metavar="HASH",
-    help="The first block of a Starknet chain that DIR does not hold yet: its hash, SN_MAIN or SN_SEPOLIA.",
-)
-@click.option("--trust-roots", is_flag=True, help="Do not recompute the Starknet chain's state roots.")
 @address_options
 @serving_options
 def replica(
@@ -52,23 +44,18 @@ def replica(
     genesis: Path | None,
     journal: str,
     advertise: str | None,
-    starknet: str | None,
-    trust_roots: bool,
     **options: Any,
 ) -> None:
     """Follow the journal of a chain, written by another node, and serve that chain.
 
-    Every block is executed, from genesis on or from the head of DIR, which `wsnode restore` makes. Of a
-    Starknet chain every block is checked as `wsnode import alt` does.
+    Every block is executed, from genesis on or from the head of DIR, which `wsnode restore` makes.
     """
     address = fit_address(options["listen"], options["host"], options["port"], DEFAULT_LISTEN)
     with one_line_failures():
         from wsnode.ethereum.storage.folder_kind import FULL
         from wsnode.node import config, config_line
 
-        replica_config = config.ReplicaConfig(
-            journal, advertise=advertise, starknet=starknet, trust_roots=trust_roots
-        )
+        replica_config = config.ReplicaConfig(journal, advertise=advertise)
         settings = serving_settings(options) | {"listen": str(address)}
 
         def read_config() -> config.Config:

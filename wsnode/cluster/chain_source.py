@@ -15,9 +15,6 @@ from wsnode.ethereum.state import ChainSpec
 class EthereumSource:
     """Chain of the eth family to publish; implements `ChainSource`."""
 
-    what = "blocks"
-    has_begun = True
-
     def __init__(self, chain: Chain, *, is_development: bool) -> None:
         """Prepare to publish `chain`.
 

@@ -88,19 +88,12 @@ class JournalStepSource(Protocol):
 class ChainSource(Protocol):
     """Chain that is published."""
 
-    what: str
-    """Name of the chain's blocks in the log."""
     is_sole: bool
     """True if no other process has the chain, so that it is published even where it has moved back."""
 
     @property
-    def genesis(self) -> bytes | None:
-        """Return the genesis file for readers, None if there is none."""
-        ...
-
-    @property
-    def has_begun(self) -> bool:
-        """Return True if there is a first block; without it there is no journal."""
+    def genesis(self) -> bytes:
+        """Return the genesis file for readers."""
         ...
 
     @property
@@ -168,8 +161,7 @@ class LeaderSession:
         lease = await journal.claim(published.holder, published.report.epoch)
         published.report.epoch = lease.epoch
         try:
-            if published.source.genesis is not None:
-                await journal.keep_genesis(lease, published.source.genesis)
+            await journal.keep_genesis(lease, published.source.genesis)
             session = cls(published, journal, lease, await journal.tip(), began)
             await session._find_known()
         except (StaleLeaderError, UnrelatedJournalError, UnreadableRecordError, ChainMismatchError):

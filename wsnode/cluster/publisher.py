@@ -113,8 +113,6 @@ class JournalPublisher:
 
     async def run(self) -> None:
         """Publish for ever; failures are logged, and tried again."""
-        while not self._source.has_begun:
-            await self._changes.next_look.wait()
         while True:
             try:
                 async with self._open() as journal:
@@ -134,15 +132,14 @@ class JournalPublisher:
         return self._is_current()
 
     def _is_current(self) -> bool:
-        return not self._source.has_begun or self._version == self._source.version
+        return self._version == self._source.version
 
     async def _lead(self, journal: Journal) -> None:
         session = await LeaderSession.begin(self._published, journal)
         self.report.is_leading, self.report.error, self._said = True, None, None
         logger.info(
-            "%s: %s are published in epoch %d, after record %s",
+            "%s: blocks are published in epoch %d, after record %s",
             journal.place,
-            self._source.what,
             session.lease.epoch,
             self.report.published or "none",
         )
@@ -181,4 +178,4 @@ class JournalPublisher:
         now = trio.current_time()
         if self._said is None or self._said[0] is not type(error) or now >= self._said[1] + QUIET_SECONDS:
             self._said = type(error), now
-            logger.log(level, "no %s are published: %s", self._source.what, error)
+            logger.log(level, "no blocks are published: %s", error)

@@ -93,13 +93,9 @@ class ChainState(msgspec.Struct, frozen=True, array_like=True):
     state_root: Hash32
     """Root of the state after the head, patches included."""
     chain_id: int
-    """Chain id of the blocks after the head; 0 for a Starknet chain, whose id never changes."""
+    """Chain id of the blocks after the head."""
     safe: Head | None = None
     finalized: Head | None = None
-    late: int = 0
-    """Number of class definitions of a Starknet chain that came after their blocks, as its writer counts
-    them.
-    """
 
     def agrees_with(self, other: Self) -> bool:
         """Return True if the next block is the same on top of both; only their marks may differ.
@@ -144,44 +140,19 @@ class ChainIdRecord(msgspec.Struct, frozen=True, tag="chain-id"):
     """Change of the chain id of the blocks to come; the state after the record has it."""
 
 
-class StarknetBlockRecord(msgspec.Struct, frozen=True, tag="alt-block"):
-    """Block of a Starknet chain that follows the head and becomes it."""
-
-    document: bytes
-    """JSON of the block's header and state update, as an import reads them."""
-    chain_id: str = ""
-    """Name of the chain, with its first block alone, if it is known."""
-
-
-class ClassesRecord(msgspec.Struct, frozen=True, tag="classes"):
-    """Definitions of classes that the next block of a Starknet chain names, or an earlier one."""
-
-    document: bytes
-    """JSON of the definitions by hash, in the form of results."""
-
-
 class ReorgRecord(msgspec.Struct, frozen=True, tag="reorg"):
     """Replacement of the blocks above an ancestor by blocks of another branch, as one step."""
 
     ancestor: ChainState
     """State below the first block, with the patches of the writer's chain."""
-    blocks: tuple[BlockRecord | StarknetBlockRecord, ...]
+    blocks: tuple[BlockRecord, ...]
     """Blocks after the ancestor, lowest first, at least one."""
     patches: tuple[PatchRecord, ...] = ()
     """Patches of the ancestor's state, oldest first, for a reader whose branch never had them."""
 
 
-Change: TypeAlias = (
-    BlockRecord
-    | Rollback
-    | ReorgRecord
-    | FinalityRecord
-    | PatchRecord
-    | ChainIdRecord
-    | StarknetBlockRecord
-    | ClassesRecord
-)
-BLOCKS: Final = (BlockRecord, StarknetBlockRecord, ReorgRecord)
+Change: TypeAlias = BlockRecord | Rollback | ReorgRecord | FinalityRecord | PatchRecord | ChainIdRecord
+BLOCKS: Final = (BlockRecord, ReorgRecord)
 """Changes that add blocks to the chain."""
 
 

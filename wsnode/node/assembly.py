@@ -17,7 +17,7 @@ from wsnode.ethereum.storage.folder import MAKERS
 from wsnode.ethereum.tree.head_writer import LiveTree
 from wsnode.ethereum.tree.tree import BlockTree
 from wsnode.node.chains import log_opened, open_chains
-from wsnode.node.config import Config, ConfigurationError, NetworkConfig, advertised
+from wsnode.node.config import Config, NetworkConfig, advertised
 from wsnode.node.networks import (
     BothChains,
     ChainService,
@@ -40,9 +40,7 @@ if TYPE_CHECKING:
     from wsnode.cluster.pool.mirror_task import MirrorTask
     from wsnode.cluster.publisher import JournalPublisher
     from wsnode.node.services.fork import UpstreamForkBackend
-    from wsnode.node.services.journal import StarknetPublishing
     from wsnode.node.services.starknet.sync import StarknetSync
-    from wsnode.node.services.starknet_replica import StarknetReplicaService
     from wsnode.node.services.sync import LocalSync
     from wsnode.starknet.chain import StarknetChain
     from wsnode.starknet.live.hub import StarknetHub
@@ -117,25 +115,11 @@ def _starknet_alone(
     keys: KeyFileStore | None,
     processes: SiblingProcesses,
 ) -> Network:
-    """Return a network with a Starknet chain and nothing else.
-
-    Raises:
-        ConfigurationError: It is to repeat a journal, and its first block is not known.
-    """
+    """Return a network with a Starknet chain and nothing else."""
     from wsnode.starknet.live.hub import StarknetHub
 
     hub = StarknetHub(chain)
-    followed: SyncService | None = _starknet_sync(network, chain, hub)
-    if network.replica is not None and processes.writes:
-        if (here := _starknet_replica(network, chain, hub)) is None:
-            raise ConfigurationError(
-                f"{network.data} holds no Starknet block, which would name its journal: "
-                "set `starknet` (--starknet) to the hash of the first one"
-            )
-        processes.follows(name, here, None)
-        followed = here
-    elif network.replica is not None:
-        followed = processes.followed(name, None, None, None, "replica")
+    followed = _starknet_sync(network, chain, hub)
     folder = Path(network.data)
     return starknet_network(name, network.hosts, chain, keys, folder, hub=hub, followed=followed)
 
@@ -149,20 +133,6 @@ def _starknet_sync(
     from wsnode.node.services.starknet.sync import StarknetSync
 
     return StarknetSync(chain, hub, network.follow_starknet)
-
-
-def _starknet_replica(
-    network: NetworkConfig, chain: "StarknetChain", hub: "StarknetHub"
-) -> "StarknetReplicaService | None":
-    """Return the replica of a Starknet chain; None without a journal to repeat, or if the first block is not
-    known.
-    """
-    if network.replica is None:
-        return None
-    from wsnode.node.services.starknet_replica import StarknetReplicaService, named_first_hash
-
-    first = named_first_hash(chain, network.replica)
-    return None if first is None else StarknetReplicaService(chain, hub, network.replica, first)
 
 
 class _Assembly:
@@ -212,10 +182,7 @@ class _Assembly:
         follower = self._make_follower(live)
         followed_here = follower or self._make_replica(live)
         publisher = self._make_publisher(is_development=grow is not None)
-        beside = None if publisher is None else self._make_starknet_publishing()
         journal = None if publisher is None else publisher.status
-        if journal is not None and beside is not None:
-            journal = beside.joined(journal)
         standby = self._make_standby(publisher, is_development=grow is not None)
         if follower is not None:
             follower.mirrored = standby
@@ -245,7 +212,6 @@ class _Assembly:
         made = self._with_starknet_sync(made)
         made = self._with_publisher(made, publisher)
         made = self._with_shared_pool(made, publisher, standby)
-        made = made if beside is None else beside.published(made)
         made = self._with_shared_rates(made, keys)
         made = self._with_kept_filters(made, kept)
         made = self._with_proofs(made, follower)
@@ -300,12 +266,7 @@ class _Assembly:
         from wsnode.node.services.replica import ReplicaService
 
         url = advertised(self._network_config.replica.advertise, self._config)
-        starknet = None
-        if self._starknet is not None and self._starknet_hub is not None:
-            starknet = _starknet_replica(self._network_config, self._starknet, self._starknet_hub)
-        return ReplicaService(
-            self._ethereum, live, self._hub, self._pool, self._network_config.replica, url, starknet
-        )
+        return ReplicaService(self._ethereum, live, self._hub, self._pool, self._network_config.replica, url)
 
     def _with_starknet_sync(self, network: Network) -> Network:
         if self._starknet is None or self._starknet_hub is None:
@@ -327,13 +288,6 @@ class _Assembly:
         return publisher_of(
             self._ethereum, self._hub, self._network_config.journal, is_development=is_development
         )
-
-    def _make_starknet_publishing(self) -> "StarknetPublishing | None":
-        if self._network_config.journal is None or self._starknet is None:
-            return None
-        from wsnode.node.services.journal import StarknetPublishing
-
-        return StarknetPublishing(self._starknet, self._network_config.journal)
 
     def _with_publisher(self, network: Network, publisher: "JournalPublisher | None") -> Network:
         if self._network_config.journal is None or publisher is None:

@@ -28,7 +28,7 @@ def open_chains(
 ) -> tuple[EthereumChain | None, "StarknetChain | None"]:
     """Return the Ethereum and the Starknet chain of a network's folder, None for one that is not there.
 
-    A chain whose genesis or first block the configuration names begins here. `stack` closes both.
+    A chain whose genesis or upstreams the configuration names begins here. `stack` closes both.
 
     Raises:
         ConfigurationError: A genesis cannot be read, or the network needs a chain that is not there.
@@ -36,10 +36,11 @@ def open_chains(
     """
     ethereum = _open_ethereum(network, stack, writer=writer, durable=durable)
     # What follows other nodes, or is driven, leaves this chain to imports beside it.
-    writes_starknet = writer and (network.replica is not None or not network.is_live)
+    writes_starknet = writer and not network.is_live
     follows_starknet = network.follow_starknet is not None
     starknet = _open_starknet(network, stack, writer=writes_starknet or follows_starknet)
-    if ethereum is None and (starknet is None or network.follow is not None):
+    needs_ethereum = network.follow is not None or network.replica is not None
+    if ethereum is None and (starknet is None or needs_ethereum):
         raise ConfigurationError(f"{Path(network.data)} holds no chain: {makers(network)} makes one")
     return ethereum, starknet
 
@@ -57,10 +58,7 @@ def _open_ethereum(
 
 def _open_starknet(network: NetworkConfig, stack: ExitStack, *, writer: bool) -> "StarknetChain | None":
     folder = Path(network.data)
-    begins = network.follow_starknet is not None or (
-        writer and network.replica is not None and network.replica.starknet is not None
-    )
-    if not begins and not (folder / STARKNET_FOLDER).is_dir():
+    if network.follow_starknet is None and not (folder / STARKNET_FOLDER).is_dir():
         return None
     from wsnode.starknet.chain import StarknetChain
 
@@ -133,5 +131,5 @@ def _read(genesis: Path) -> bytes:
 def makers(network: NetworkConfig) -> str:
     """Return the command that makes a network's chain, for an error message."""
     if network.replica is not None:
-        return "`wsnode replica` with a --genesis or a --starknet, or `wsnode restore`,"
+        return "`wsnode replica` with a --genesis, or `wsnode restore`,"
     return "`wsnode import`" if network.follow is None else "`wsnode follow` with a --genesis"

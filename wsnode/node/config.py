@@ -31,9 +31,6 @@ WINDOW_TIME = r"^[1-9][0-9]{0,4}[smhd]$"
 LEAST_FULL_WINDOW = 64
 """Blocks of two epochs, after which a block is final."""
 MOST_WINDOW = 1_000_000_000
-FIRST_BLOCK = r"^(0x[0-9a-fA-F]{1,64}|SN_MAIN|SN_SEPOLIA)$"
-"""The first block of a Starknet chain: its hash, or the name of a known chain."""
-
 
 NodeUrl = Annotated[str, msgspec.Meta(pattern=r"^(ws|http)s?://[^/]+")]
 
@@ -188,10 +185,6 @@ class ReplicaConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     shared_pool: bool = True
     """True to hold the pending transactions of the node that writes in the pools of all nodes of the journal.
     """
-    starknet: Annotated[str, msgspec.Meta(pattern=FIRST_BLOCK)] | None = None
-    """Hash of the first block of a Starknet chain that is not there yet, or the name of a known chain."""
-    trust_roots: bool = False
-    """True to take state roots of the Starknet chain as they are in the journal, without recomputing them."""
 
     @property
     def address(self) -> JournalAddress:

@@ -50,10 +50,8 @@ def _of_network(network: NetworkConfig) -> Iterator[str]:
     if network.engine is not None:
         yield from _of_engine(network.engine)
     holds_chain = any((folder / each).is_dir() for each in (ETHEREUM_FOLDER, STARKNET_FOLDER))
-    begins_one = (
-        (network.engine is not None and network.engine.genesis is not None)
-        or (network.replica is not None and network.replica.starknet is not None)
-        or (network.follow_starknet is not None and network.follow is None)
+    begins_one = (network.engine is not None and network.engine.genesis is not None) or (
+        network.follow_starknet is not None and network.follow is None and network.replica is None
     )
     if not holds_chain and not begins_one and genesis_of(network) is None:
         yield f"{folder} holds no chain: {makers(network)} makes one"

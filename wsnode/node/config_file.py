@@ -276,11 +276,6 @@ def _of_network(network: NetworkConfig) -> Iterator[tuple[str, str]]:
             "journal",
             "the process that writes a chain publishes it; this one would need `follow` or `engine`",
         )
-    if network.replica is not None and network.follow_starknet is not None:
-        yield (
-            "replica",
-            "a journal tells what a replica's chains are; leave `follow_starknet` out",
-        )
     if network.replica is not None and (network.follow, network.engine, network.journal) != (None,) * 3:
         yield (
             "replica",

@@ -163,8 +163,6 @@ def _repeated(config: ReplicaConfig) -> ReplicaConfig:
         shared_rates=config.shared_rates,
         shared_filters=config.shared_filters,
         shared_pool=config.shared_pool,
-        starknet=config.starknet,
-        trust_roots=config.trust_roots,
     )
 
 

@@ -322,7 +322,7 @@ METRICS: Final[Mapping[str, MetricDefinition]] = _by_family(
         ),
         *_of(
             SYNC,
-            "network family",
+            "network",
             {
                 "wsnode_journal_lease": "1 while this process writes the [journal](cluster.md)",
                 "wsnode_journal_epoch": "the epoch of its last lease",

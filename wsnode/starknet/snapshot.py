@@ -1,10 +1,8 @@
 """Snapshot of the chain at one moment, with all reads of a request."""
 
-from collections.abc import Iterator
 from types import TracebackType
 from typing import Final, Self
 
-from wsnode.starknet.block_id import MAX_NUMBER
 from wsnode.starknet.body import StoredBody, accepted_on_l1, decode_body
 from wsnode.starknet.followed.pre_confirmed import PreConfirmedBlock
 from wsnode.starknet.followed.state import FollowedState, StateValue, ValueKind
@@ -21,7 +19,6 @@ from wsnode.starknet.storage.tables import (
     EVENT_BLOOMS,
     FIRST_BLOCK_KEY,
     FIRST_NAMED,
-    LATE,
     META,
     MISSING,
     NONCE_AT,
@@ -34,7 +31,6 @@ from wsnode.starknet.storage.tables import (
     entry_at,
     first_entry,
     key_number,
-    last_late,
     number_key,
     value_at,
 )
@@ -229,17 +225,6 @@ class StarknetSnapshot:
     def is_missing(self, class_hash: bytes) -> bool:
         """Return True if a block names the class, and its definition is not stored."""
         return self._reader.get(MISSING, class_hash) is not None
-
-    @property
-    def late(self) -> int:
-        """Return the number of class definitions stored later than the first block that names the class."""
-        return last_late(self._reader)
-
-    def late_classes(self, after: int) -> Iterator[tuple[int, bytes]]:
-        """Yield place and class hash of the definitions that came late, from place `after` + 1 on."""
-        stop = LATE + number_key(MAX_NUMBER)
-        for key, class_hash in scan(self._reader, META, LATE + number_key(after + 1), stop):
-            yield key_number(key), class_hash
 
     def missing_classes(self) -> list[tuple[bytes, int]]:
         """Return the hash of each class without a stored definition, and the first block that names it."""

@@ -26,7 +26,6 @@ from wsnode.cluster.records import (
     Record,
     ReorgRecord,
     Rollback,
-    StarknetBlockRecord,
 )
 from wsnode.cluster.replica.apply import LogApplier
 from wsnode.cluster.replica.chain_states import is_reachable
@@ -130,7 +129,7 @@ def other_senders(record: Record) -> Record:
     return forged(record, change=BlockRecord(record.change.rlp, {0: msgspec.convert(bytes(20), bytes)}))  # type: ignore[dict-item]
 
 
-def blocks_of(record: Record) -> tuple[BlockRecord | StarknetBlockRecord, ...]:
+def blocks_of(record: Record) -> tuple[BlockRecord, ...]:
     assert isinstance(record.change, ReorgRecord)
     return record.change.blocks
 
@@ -179,7 +178,6 @@ FORGERIES: list[tuple[str, Callable[[Record], Record]]] = [
     ("reorg", lambda record: with_reorg(record, blocks=blocks_of(record)[1:])),
     ("reorg", lambda record: with_reorg(record, blocks=blocks_of(record)[:1])),
     ("reorg", lambda record: with_reorg(record, blocks=(blocks_of(record)[0],) * 2)),
-    ("reorg", lambda record: with_reorg(record, blocks=(StarknetBlockRecord(b"{}"),))),
     ("reorg", flipped_last_block),
     ("reorg", lambda record: with_ancestor(record, state_root=OTHER)),
     ("reorg", lambda record: with_ancestor(record, head=Head(BlockNumber(2), OTHER))),

@@ -154,10 +154,7 @@ def test_what_a_replica_tells_of_itself_is_told_once_on_every_connection(
                 until(lambda client=client: result(client, "eth_syncing") is False)  # type: ignore[misc]
         records = status_of(copy)["replica"]["records"]
         wanted = {"live": 1, "writer": 1, "tip": head, "records_total": records}
-        named = {
-            f'wsnode_replica_{name}{{family="eth",network="replica"}}': value
-            for name, value in wanted.items()
-        }
+        named = {f'wsnode_replica_{name}{{network="replica"}}': value for name, value in wanted.items()}
         # A process that has no turn for half a second reports later.
         until(lambda: named.items() <= samples(copy.node).items())
         redis.kill()
@@ -310,7 +307,7 @@ def test_a_follower_with_workers_leads_also_after_its_process_that_follows_was_k
         )
         source("evm_mine")
         come_together(source, copy)
-        lease = 'wsnode_journal_lease{family="eth",network="follower"}'
+        lease = 'wsnode_journal_lease{network="follower"}'
         # It hears later than the replica that its block is in the journal.
         until(lambda: (leads := status_of(first)["journal"])["leading"] and leads["lag"] == 0)
         until(lambda: samples(first.node).get(lease) == 1)

@@ -10,14 +10,11 @@ from wsnode.cluster.records import (
     BlockRecord,
     ChainIdRecord,
     ChainState,
-    Change,
-    ClassesRecord,
     FinalityRecord,
     PatchRecord,
     Record,
     ReorgRecord,
     Rollback,
-    StarknetBlockRecord,
 )
 from wsnode.cluster.replica.chain_states import is_at, is_canonical, is_reachable, standing_of
 from wsnode.cluster.replica.errors import GapError, RefusedRecordError
@@ -183,7 +180,7 @@ class LogApplier:
         if not is_at(found := standing_of(self._chain), change.ancestor):
             raise RefusedRecordError(record.id, f"its patches lead to {found}, not to {change.ancestor}")
 
-    def _decoded_blocks(self, record: Record, changes: Sequence[Change], parent: Head) -> Branch:
+    def _decoded_blocks(self, record: Record, changes: Sequence[BlockRecord], parent: Head) -> Branch:
         """Return blocks that follow `parent` and lead to the state after a record, by their headers.
 
         Raises:
@@ -192,8 +189,6 @@ class LogApplier:
         branch: list[tuple[BlockRecord, UnverifiedBlock]] = []
         after = record.before
         for change in changes:
-            if not isinstance(change, BlockRecord):
-                raise RefusedRecordError(record.id, "it has a block of a Starknet chain")
             block = self._decoded(record, change)
             if block.parent_hash != parent.hash:
                 raise RefusedRecordError(
@@ -308,8 +303,6 @@ def _require_form(record: Record) -> None:
             is_right = kept[0] and kept[1]
         case FinalityRecord():
             is_right = all(kept)
-        case StarknetBlockRecord() | ClassesRecord():
-            is_right = False
     if not is_right:
         raise RefusedRecordError(record.id, f"a change of its kind does not lead from {before} to {after}")
 

@@ -14,7 +14,6 @@ from wsnode.cluster.records import (
     BrokenLinkError,
     ChainMismatchError,
     ChainState,
-    ClassesRecord,
     Record,
     RecordId,
     Rollback,
@@ -262,7 +261,7 @@ class Replica:
                     is_old = is_old and (not is_down or self._is_old(record))
                     self.position = newest.id if is_old else record.id
                     if is_down and not is_old:
-                        self.position = await _before_classes(journal, record)
+                        self.position = record.previous
                     return reached
                 # A change of the state that a block was made on was repeated, and has gone, with that block.
                 is_below = record is not newest and not isinstance(record.change, (Rollback, *BLOCKS))
@@ -275,12 +274,7 @@ class Replica:
         return oldest.before
 
     def _reached_by(self, record: Record) -> ChainState | None:
-        """Return the state after a record or the one of its ancestor, None if the chain can reach neither.
-
-        The chain may have the state after classes without them, so they are repeated.
-        """
-        if isinstance(record.change, ClassesRecord):
-            return None
+        """Return the state after a record or the one of its ancestor, None if the chain can reach neither."""
         states = (record.after, record.ancestor)
         return next((state for state in states if state is not None and self._copy.reaches(state)), None)
 
@@ -301,7 +295,7 @@ class Replica:
         last = group[-1]
         if not isinstance(last.change, BLOCKS) or last.id == self._given_up:
             return False
-        first = next(record for record in group if not isinstance(record.change, ClassesRecord))
+        first = group[0]
         if first.ancestor is not None and self._copy.reaches(first.before):
             return False
         is_lower = last.after.head.number < self._copy.head.number
@@ -416,25 +410,12 @@ class Replica:
         return None
 
 
-async def _before_classes(journal: Journal, record: Record) -> RecordId | None:
-    """Return the id of the record before a record and the classes that directly precede it, None at the
-    journal's beginning.
-    """
-    position = record.previous
-    while records := await journal.read_back(record.id, RECORDS_BACK):
-        for record in records:
-            if not isinstance(record.change, ClassesRecord):
-                return position
-            position = record.previous
-    return position
-
-
 def _groups(records: Sequence[Record]) -> Iterator[Sequence[Record]]:
-    """Yield records one by one; a rollback, and classes, together with the record after them."""
+    """Yield records one by one; a rollback together with the record after it."""
     group: list[Record] = []
     for record in records:
         group.append(record)
-        if not isinstance(record.change, Rollback | ClassesRecord):
+        if not isinstance(record.change, Rollback):
             yield group
             group = []
     if group:

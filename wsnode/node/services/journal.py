@@ -2,25 +2,19 @@
 
 import logging
 from collections.abc import Awaitable, Callable
-from contextlib import AbstractAsyncContextManager
-from typing import TYPE_CHECKING, Any, Final, Protocol
+from typing import Final
 
 import msgspec
 import trio
 
 from wsnode.cluster.chain_source import EthereumSource
-from wsnode.cluster.journal import Journal
 from wsnode.cluster.membership import ClusterMembership
 from wsnode.cluster.publisher import ChangeWatcher, JournalPublisher
 from wsnode.ethereum.chain import Chain
 from wsnode.node.config import ConfigurationError, JournalConfig
-from wsnode.node.services.journal_client import opener, opener_of
+from wsnode.node.services.journal_client import opener
 from wsnode.server.access.router import Network
 from wsnode.server.shared import MetricValue
-
-if TYPE_CHECKING:
-    # Few networks have a Starknet chain, and a node starts much sooner without its modules.
-    from wsnode.starknet.chain import StarknetChain
 
 POLL_SECONDS: Final = 0.2
 FINISHING_SECONDS: Final = 10.0
@@ -55,23 +49,14 @@ def published(
     return msgspec.structs.replace(
         network,
         background=[*network.background, publisher.run, presence.run],
-        figures=lambda: [*network.figures(), *_figures(publisher, "eth")],
+        figures=lambda: [*network.figures(), *_figures(publisher)],
     )
-
-
-class VersionedChain(Protocol):
-    """Chain whose commits can be counted."""
-
-    @property
-    def version(self) -> int:
-        """Return the version of the store; each commit changes it."""
-        ...
 
 
 class StorePoll:
     """Watch for commits of another task, or another process, to a chain."""
 
-    def __init__(self, chain: VersionedChain) -> None:
+    def __init__(self, chain: Chain) -> None:
         self._chain = chain
         self._version = chain.version
         self.is_held = False
@@ -87,36 +72,6 @@ class StorePoll:
                 looked.set()
 
 
-class StarknetPublishing:
-    """Publisher of a Starknet chain that this process or another one writes."""
-
-    def __init__(self, chain: "StarknetChain", config: JournalConfig) -> None:
-        from wsnode.cluster.starknet.source import StarknetSource
-
-        source = StarknetSource(chain)
-
-        def open_journal() -> AbstractAsyncContextManager[Journal]:
-            # It is named by the first block, before which there is none.
-            return opener_of(source.first_hash, config.address, config.bounds)()
-
-        self.poll = StorePoll(chain)
-        self.publisher = JournalPublisher(source, self.poll, open_journal)
-
-    def joined(self, status: Callable[[], dict[str, Any]]) -> Callable[[], dict[str, Any]]:
-        """Return a reporter that adds this journal's status as `alt` to `status` of the other chain's
-        journal.
-        """
-        return lambda: {**status(), "alt": self.publisher.status()}
-
-    def published(self, network: Network) -> Network:
-        """Return `network` with the task that publishes this chain."""
-        return msgspec.structs.replace(
-            network,
-            background=[*network.background, self.publisher.run, self.poll.run],
-            figures=lambda: [*network.figures(), *_figures(self.publisher, "alt")],
-        )
-
-
 async def publishing(chain: Chain, config: JournalConfig, work: Callable[[], Awaitable[object]]) -> None:
     """Publish a chain while `work` writes it, then the remaining blocks for as long as the journal takes
     them.
@@ -127,20 +82,6 @@ async def publishing(chain: Chain, config: JournalConfig, work: Callable[[], Awa
     """
     poll = StorePoll(chain)
     publisher = publisher_of(chain, poll, config, is_development=False)
-    await _publishing(publisher, poll, work)
-
-
-async def starknet_publishing(
-    chain: "StarknetChain", config: JournalConfig, work: Callable[[], Awaitable[object]]
-) -> None:
-    """Publish a Starknet chain while `work` writes it, as `publishing` does."""
-    beside = StarknetPublishing(chain, config)
-    await _publishing(beside.publisher, beside.poll, work)
-
-
-async def _publishing(
-    publisher: JournalPublisher, poll: StorePoll, work: Callable[[], Awaitable[object]]
-) -> None:
     async with trio.open_nursery() as nursery:
         nursery.start_soon(publisher.run)
         nursery.start_soon(poll.run)
@@ -166,16 +107,16 @@ async def _finish(publisher: JournalPublisher) -> None:
     )
 
 
-def _figures(publisher: JournalPublisher, family: str) -> list[MetricValue]:
-    report, labels = publisher.report, {"family": family}
+def _figures(publisher: JournalPublisher) -> list[MetricValue]:
+    report = publisher.report
     sequence = 0 if report.published is None else report.published.sequence
     figures = [
-        MetricValue("wsnode_journal_lease", report.is_leading, labels),
-        MetricValue("wsnode_journal_epoch", report.epoch, labels),
-        MetricValue("wsnode_journal_sequence", sequence, labels),
-        MetricValue("wsnode_journal_records_total", report.records, labels),
-        MetricValue("wsnode_journal_failures_total", report.failures, labels),
+        MetricValue("wsnode_journal_lease", report.is_leading),
+        MetricValue("wsnode_journal_epoch", report.epoch),
+        MetricValue("wsnode_journal_sequence", sequence),
+        MetricValue("wsnode_journal_records_total", report.records),
+        MetricValue("wsnode_journal_failures_total", report.failures),
     ]
     if (lag := publisher.lag) is not None:
-        figures.append(MetricValue("wsnode_journal_lag_blocks", lag, labels))
+        figures.append(MetricValue("wsnode_journal_lag_blocks", lag))
     return figures

@@ -23,14 +23,7 @@ OpenRedisPool = Callable[[], AbstractAsyncContextManager[RedisPoolStream]]
 
 def opener(chain: Chain, address: JournalAddress, bounds: JournalLimits | None = None) -> OpenRedisJournal:
     """Return a function that opens the journal of a chain at an address; `bounds` are for its writer."""
-    return opener_of(chain.spec.genesis_hash, address, bounds)
-
-
-def opener_of(
-    first_hash: bytes, address: JournalAddress, bounds: JournalLimits | None = None
-) -> OpenRedisJournal:
-    """Return a function that opens the journal of the chain with a first block, as `opener` does."""
-    return partial(open_journal, address, first_hash, bounds)
+    return partial(open_journal, address, chain.spec.genesis_hash, bounds)
 
 
 def pool_opener(chain: Chain, address: JournalAddress) -> OpenRedisPool:

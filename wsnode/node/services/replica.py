@@ -1,7 +1,7 @@
 """Network that repeats a journal: its replica, and its answers to the server."""
 
 from collections.abc import Awaitable, Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import msgspec
 import trio
@@ -28,10 +28,6 @@ from wsnode.node.services.sync_events import SyncEvents
 from wsnode.server.shared import MetricValue
 from wsnode.sync.follow.sync_report import SyncStage
 
-if TYPE_CHECKING:
-    # Few networks have a Starknet chain, and a node starts much sooner without its modules.
-    from wsnode.node.services.starknet_replica import StarknetReplicaService
-
 
 class ReplicaService:
     """Replica of a network: its background tasks, its readiness, status and figures."""
@@ -44,11 +40,8 @@ class ReplicaService:
         pool: TransactionPool | None,
         config: ReplicaConfig,
         url: str | None,
-        starknet: "StarknetReplicaService | None" = None,
     ) -> None:
-        """Prepare to repeat the configured journal.
-
-        Other nodes find this one at `url`; `starknet` repeats the network's other chain.
+        """Prepare to repeat the configured journal; other nodes find this one at `url`.
 
         Raises:
             ConfigurationError: The folder is light, forked or has a window, so no replica can hold its chain.
@@ -79,7 +72,6 @@ class ReplicaService:
         )
         self._chain = chain
         self._hub = hub
-        self._starknet = starknet
         self._place = str(config.address)
         self.replica.on_stage.append(self._tell)
 
@@ -92,8 +84,7 @@ class ReplicaService:
     def background(self) -> Sequence[Callable[[], Awaitable[None]]]:
         """Return the tasks that run as long as the network is served."""
         mirrored = [] if self.mirrored is None else [self.mirrored.run]
-        beside = () if self._starknet is None else self._starknet.background
-        return (self.replica.run, self.presence.run, self.delivery.run, *mirrored, *beside)
+        return (self.replica.run, self.presence.run, self.delivery.run, *mirrored)
 
     @property
     def progress(self) -> SyncProgress | None:
@@ -122,8 +113,7 @@ class ReplicaService:
 
     def not_ready_reason(self) -> str | None:
         """Return the reason why the network should not be asked now, None if it is at the journal's head."""
-        found = self.replica.not_ready_reason()
-        return self._starknet.not_ready_reason() if found is None and self._starknet is not None else found
+        return self.replica.not_ready_reason()
 
     def announced_height(self) -> int | None:
         """Return the number of the journal's head, None before that is known."""
@@ -137,8 +127,6 @@ class ReplicaService:
             if self.mirrored is not None:
                 self.mirrored.open = pool_opener(self._chain, network.replica.address)
             self.replica.begin_again(open_journal)
-        if self._starknet is not None:
-            self._starknet.reload(network)
 
     def _has_heard(self, epoch: int) -> bool:
         return self.mirrored is None or self.mirrored.has_heard(epoch)
@@ -160,18 +148,14 @@ class ReplicaService:
             "lag": replica.replica_lag.lag,
             "reorganisations": replica.reorganisations,
             "upstreams": [],
-            "replica": {
-                **status_of(replica, self._place, self.presence),
-                **({} if self._starknet is None else {"alt": self._starknet.status()}),
-            },
+            "replica": status_of(replica, self._place, self.presence),
         }
 
     def figures(self) -> list[MetricValue]:
         """Return the metrics of the replica, for `/metrics`."""
         counts = msgspec.structs.asdict(self.delivery.counts)
         return [
-            *figures_of(self.replica, self.presence, "eth"),
-            *(() if self._starknet is None else self._starknet.figures()),
+            *figures_of(self.replica, self.presence),
             *(() if self.mirrored is None else figures_of_pool(self.mirrored)),
             *(
                 MetricValue("wsnode_replica_sent_again_total", count, {"result": result})

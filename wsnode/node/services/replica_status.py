@@ -22,12 +22,12 @@ def status_of(replica: Replica, place: str, presence: ClusterMembership) -> dict
     }
 
 
-def figures_of(replica: Replica, presence: ClusterMembership, family: str) -> list[MetricValue]:
+def figures_of(replica: Replica, presence: ClusterMembership) -> list[MetricValue]:
     """Return the metrics of a chain's replica."""
-    replica_lag, stage, labels = replica.replica_lag, replica.stage, {"family": family}
+    replica_lag, stage = replica.replica_lag, replica.stage
 
     def valued(name: str, value: float) -> MetricValue:
-        return MetricValue(f"wsnode_replica_{name}", value, labels)
+        return MetricValue(f"wsnode_replica_{name}", value)
 
     figures = [
         valued("live", stage is SyncStage.LIVE),

@@ -97,15 +97,6 @@ def entry_at(reader: HasCursors, table: Table, subject: bytes, number: int) -> t
     return entry if len(key) == len(subject) + NUMBER_BYTES and key.startswith(subject) else None
 
 
-def last_late(reader: HasCursors) -> int:
-    """Return the number of class definitions stored later than the first block with their class.
-
-    It is the number of the last row of `LATE`, 0 if there is none.
-    """
-    entry = entry_at(reader, META, LATE, 2 ** (8 * NUMBER_BYTES) - 2)
-    return 0 if entry is None else key_number(entry[0])
-
-
 def first_entry(reader: HasCursors, table: Table, subject: bytes) -> tuple[bytes, bytes] | None:
     """Return key and value of the first entry of `subject` in a history, None if it has none."""
     cursor = reader.cursor(table)

@@ -32,7 +32,6 @@ from wsnode.starknet.storage.tables import (
     FIRST_BLOCK_KEY,
     FIRST_NAMED,
     INDEX_BYTES,
-    LATE,
     META,
     MISSING,
     NONCE_AT,
@@ -41,7 +40,6 @@ from wsnode.starknet.storage.tables import (
     TRANSACTIONS,
     entry_at,
     key_number,
-    last_late,
     number_key,
 )
 from wsnode.store.environment import Writer
@@ -100,9 +98,7 @@ def put_class(writer: Writer, found: ContractClass) -> None:
     """Write a class, which reorganisations do not remove."""
     text = bytes([found.kind]) + compress(found.rendered, CLASS_LEVEL)
     writer.put(CLASSES, found.class_hash, text)
-    if writer.delete(MISSING, found.class_hash):
-        # A journal has the blocks that name it already.
-        writer.put(META, LATE + number_key(last_late(writer) + 1), found.class_hash)
+    writer.delete(MISSING, found.class_hash)
 
 
 def put_block_below(writer: Writer, block: VerifiedStarknetBlock) -> None:
