@@ -3,8 +3,15 @@
 import re
 from itertools import pairwise
 
+import pytest
+
 from tests.vector_files import CHECKOUT
-from wsnode.starknet.trust import INTERCHANGEABLE_LISTS, TRUSTED_MEMBERS, trusted_members
+from wsnode.starknet.trust import (
+    INTERCHANGEABLE_LISTS,
+    TRUSTED_MEMBERS,
+    describe_trusted_members,
+    trusted_members,
+)
 
 ROW = re.compile(r"^\| `([^`]+)`([^|]*)\| ([\d.]+|none) \|$", re.MULTILINE)
 
@@ -32,3 +39,26 @@ def test_a_later_version_covers_more() -> None:
 def test_signatures_of_invoke_were_always_covered() -> None:
     assert "transactions[].transaction.signature" in trusted_members((0, 9), "DECLARE")
     assert "transactions[].transaction.signature" not in trusted_members((0, 9), "INVOKE")
+
+
+@pytest.mark.parametrize("checks_roots", [True, False])
+@pytest.mark.parametrize("has_first_block", [True, False])
+def test_the_sentence_names_each_member_and_version(*, checks_roots: bool, has_first_block: bool) -> None:
+    text = describe_trusted_members(checks_roots=checks_roots, has_first_block=has_first_block)
+    covered = {"state_update.state_diff"} if checks_roots else set()
+    covered |= {"state_update.old_root"} if has_first_block else set()
+    version: tuple[int, ...] | None = None
+    parts = {
+        part.split(" ")[1] if part.startswith("before") else None: part for part in text.split("; ")[:-1]
+    }
+    for trusted in TRUSTED_MEMBERS:
+        version = trusted.before
+        part = parts[None if version is None else ".".join(map(str, version))]
+        assert (re.search(rf"(^|[ ]){re.escape(trusted.member)}(,| of |$)", part) is None) == (
+            trusted.member in covered
+        )
+        for kind in trusted.kinds:
+            assert kind in part
+    for pair in INTERCHANGEABLE_LISTS:
+        assert " or ".join(pair) in text
+    assert parts["0.13.2"].endswith(", the transaction of an event")

@@ -25,7 +25,6 @@ from wsnode.node.networks import (
     OpenChains,
     network_of,
     pool_beside,
-    starknet_followed,
     starknet_network,
     with_partner,
 )
@@ -208,8 +207,8 @@ class _Assembly:
             filter_keeper=kept,
             relay=relay,
             journal=journal,
+            starknet_sync=self._make_starknet_sync(),
         )
-        made = self._with_starknet_sync(made)
         made = self._with_publisher(made, publisher)
         made = self._with_shared_pool(made, publisher, standby)
         made = self._with_shared_rates(made, keys)
@@ -268,11 +267,10 @@ class _Assembly:
         url = advertised(self._network_config.replica.advertise, self._config)
         return ReplicaService(self._ethereum, live, self._hub, self._pool, self._network_config.replica, url)
 
-    def _with_starknet_sync(self, network: Network) -> Network:
+    def _make_starknet_sync(self) -> "StarknetSync | None":
         if self._starknet is None or self._starknet_hub is None:
-            return network
-        followed = _starknet_sync(self._network_config, self._starknet, self._starknet_hub)
-        return network if followed is None else starknet_followed(network, followed)
+            return None
+        return _starknet_sync(self._network_config, self._starknet, self._starknet_hub)
 
     def _followed_elsewhere(self, live: LiveTree | None, relay: Relay | None) -> SyncService | None:
         if live is not None or (self._network_config.follow is None and self._network_config.replica is None):

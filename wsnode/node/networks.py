@@ -97,6 +97,7 @@ def network_of(
     filter_keeper: FilterStore | None = None,
     relay: Relay | None = None,
     journal: StatusReporter | None = None,
+    starknet_sync: SyncService | None = None,
 ) -> Network:
     """Return a network with the methods of each family that it has a chain of."""
     ethereum, starknet = families
@@ -119,6 +120,7 @@ def network_of(
         relay=relay,
         announced=nothing_known if followed is None else followed.announced_height,
         journal=journal,
+        starknet_following=None if starknet_sync is None else starknet_sync.following,
     )
     rpc_versions: Sequence[str] = ()
     starknet_limits: Mapping[str, int] = {}
@@ -154,10 +156,11 @@ def network_of(
         barrier=registry.barrier,
         rpc_versions=rpc_versions,
     )
-    return made if followed is None else _grown(made, followed)
+    made = made if followed is None else _grown(made, followed)
+    return made if starknet_sync is None else _starknet_followed(made, starknet_sync)
 
 
-def starknet_followed(network: Network, followed: SyncService) -> Network:
+def _starknet_followed(network: Network, followed: SyncService) -> Network:
     """Return a network with two chains whose Starknet chain follows other nodes."""
 
     def not_ready_reason() -> str | None:

@@ -59,6 +59,37 @@ INTERCHANGEABLE_LISTS: Final = (
 """Pairs of lists of a state difference that the hash covers as one list: the list of an entry is trusted."""
 
 
+def describe_trusted_members(*, checks_roots: bool, has_first_block: bool) -> str:
+    """Return a sentence with all members, grouped by the first version whose block hash covers them.
+
+    `checks_roots`: True if state roots are recomputed, which covers state differences of all versions.
+    `has_first_block`: True if the old root of the first stored block is covered too.
+    """
+    covered = {"state_update.state_diff"} if checks_roots else set()
+    covered |= {"state_update.old_root"} if has_first_block else set()
+    by_version: dict[Version | None, list[str]] = {}
+    for trusted in TRUSTED_MEMBERS:
+        if trusted.member not in covered:
+            by_version.setdefault(trusted.before, []).append(_named(trusted))
+    by_version[RECEIPTS].append("the transaction of an event")
+    parts = [
+        ", ".join(named) if before is None else f"before {_dotted(before)} {', '.join(named)}"
+        for before, named in by_version.items()
+    ]
+    lists = " and of ".join(" or ".join(pair) for pair in INTERCHANGEABLE_LISTS)
+    return f"{'; '.join(parts)}; in which list of {lists} an entry is"
+
+
+def _named(trusted: UncommittedMember) -> str:
+    if trusted.member == "state_update.old_root":
+        return f"{trusted.member} of the first stored block"
+    return trusted.member if not trusted.kinds else f"{trusted.member} of {' and '.join(trusted.kinds)}"
+
+
+def _dotted(version: Version) -> str:
+    return ".".join(map(str, version))
+
+
 def trusted_members(version: Version, kind: str | None = None) -> list[str]:
     """Return the paths of the members that the hash of a block of protocol `version` does not cover.
 

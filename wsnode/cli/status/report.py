@@ -31,18 +31,14 @@ class _Journal(msgspec.Struct):
     error: str | None = None
     epoch: int | None = None
     lag: int | None = None
-    alt: "_Journal | None" = None
 
 
 class _Replica(msgspec.Struct):
-    journal: str | None = None
-    reachable: bool = False
+    journal: str
+    reachable: bool
     position: str | None = None
     error: str | None = None
     writer: bool | None = None
-    state: str | None = None
-    head: _Head | None = None
-    alt: "_Replica | None" = None
 
 
 class _Chain(msgspec.Struct):
@@ -59,10 +55,12 @@ class _Status(msgspec.Struct):
     head: _Head | None = None
     state: str | None = None
     lag: int | None = None
-    chain: _Chain | None = None
+    chain: _Chain | str | None = None
     trust: str | None = None
     journal: _Journal | None = None
     replica: _Replica | None = None
+    starknet: "_Status | None" = None
+    """Status of a Starknet chain that is followed beside the other one."""
 
 
 def lines_of(told: dict[str, Any]) -> list[str]:
@@ -73,26 +71,29 @@ def lines_of(told: dict[str, Any]) -> list[str]:
     """
     with one_error():
         status = msgspec.convert(told, _Status)
+    if (starknet := status.starknet) is None:
+        return _chain_lines(status)
+    return [*_chain_lines(status), *(f"Starknet {line}" for line in _chain_lines(starknet))]
+
+
+def _chain_lines(status: _Status) -> list[str]:
     lines = [_head_line(status.mode, status)]
     if status.lag is not None:
         lines[0] += f", {status.lag} blocks behind"
-    if (chain := status.chain) is not None:
+    if isinstance(chain := status.chain, _Chain):
         lines.append(f"chain: {chain.name or chain.id}, of the family {chain.family}")
+    elif chain is not None:
+        lines.append(f"chain: {chain}")
     if status.trust is not None:
         lines.append(f"trust: {status.trust}")
-    if (journal := status.journal) is not None:
-        lines.append(_journal_line(journal))
-        if journal.alt is not None:
-            lines.append(f"alt {_journal_line(journal.alt)}")
-    replica = status.replica or _Replica()
-    if replica.journal is not None:
-        lines.append(_replica_line(replica))
-    if (alt := replica.alt) is not None:
-        lines += [_head_line("alt", alt), f"alt {_replica_line(alt)}"]
+    if status.journal is not None:
+        lines.append(_journal_line(status.journal))
+    if status.replica is not None:
+        lines.append(_replica_line(status.replica))
     return lines + [_upstream_line(upstream) for upstream in status.upstreams]
 
 
-def _head_line(name: str, status: _Status | _Replica) -> str:
+def _head_line(name: str, status: _Status) -> str:
     state = "" if status.state is None else f", {status.state}"
     if (head := status.head) is None:
         return f"{name}{state}: no block"

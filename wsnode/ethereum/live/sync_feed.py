@@ -64,6 +64,13 @@ class SyncReporter(Protocol):
         """
 
 
+def with_starknet(status: dict[str, Any], starknet: dict[str, Any]) -> dict[str, Any]:
+    """Return a node's status with that of its Starknet chain; `trust` names what is trusted for each."""
+    trusts = {"Ethereum": status.get("trust"), "Starknet": starknet.get("trust")}
+    trust = ". ".join(f"{chain}: {text}" for chain, text in trusts.items() if text)
+    return {**status, **({"trust": trust} if trust else {}), "starknet": starknet}
+
+
 def with_journal(status: dict[str, Any], journal: StatusReporter | None) -> dict[str, Any]:
     """Return a node's status with that of its journal, if it publishes its chain to one."""
     return status if journal is None else {**status, "journal": journal()}

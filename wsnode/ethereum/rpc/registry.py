@@ -97,6 +97,7 @@ def build_registry(
     relay: Relay | None = None,
     announced: Announced = nothing_known,
     journal: StatusReporter | None = None,
+    starknet_following: SyncReporter | None = None,
 ) -> ChainRegistry:
     """Return the methods of a network; they answer from snapshots of `chain`.
 
@@ -107,6 +108,7 @@ def build_registry(
     for all nodes of the chain; without one `filter_table` does, or this process's memory if that is None.
     `relay` has the node's other processes take a transaction. `announced` returns the height of the chain at
     other nodes. `journal` returns the status of the journal to which the chain is published.
+    `starknet_following` reports on a Starknet chain that is followed beside this one.
     """
     registry = ChainRegistry({**(unavailable or {}), **sending.NO_POOL})
     next_block: Callable[[Header], NextBlockAttributes] = partial(block_now, gas_limit_target=gas_limit)
@@ -119,7 +121,7 @@ def build_registry(
     block_methods = blocks.BlockMethods(pending)
     version = node.client_version if development is None else node.development_version
     node.add_methods(registry, version)
-    node_following.add_methods(registry, following, journal)
+    node_following.add_methods(registry, following, journal, starknet_following)
     blocks.add_methods(registry, block_methods)
     block_access_lists.add_methods(registry)
     headers.add_methods(registry)

@@ -10,6 +10,8 @@ import trio
 from wsnode.starknet.chain import StarknetChain
 from wsnode.starknet.errors import StarknetError
 from wsnode.starknet.followed.state import FollowedState
+from wsnode.starknet.rpc.forwarded.methods import FORWARDED
+from wsnode.starknet.trust import describe_trusted_members
 from wsnode.sync.follow.session import UpstreamSession
 from wsnode.sync.follow.storage_retry import StorageRetry
 from wsnode.sync.follow.sync_report import HeadAnnouncements, SyncStage, SyncStageLog, described
@@ -37,14 +39,17 @@ L1_UNKNOWN_SECONDS: Final = 2.0
 WATCH_SECONDS: Final = 2.0
 ALONE_SECONDS: Final = 15.0
 """Seconds after the last announcement for which the chain counts as ready without upstreams."""
-TRUST: Final = (
-    "blocks, transactions, receipts, events and state differences are proved by the block hash, but for "
-    "status, l2_gas and old_root of the first block; classes by their hashes, deprecated ones are the "
-    "upstreams' word; state that no block of a window has written by storage proofs; of the pre-confirmed "
-    "block transaction hashes are proved; calls, fee estimates, simulations, traces, compiled classes, "
-    "statuses of messages and of transactions that are not stored, and sent transactions are answered by an "
-    "upstream alone"
+COVERED: Final = (
+    "blocks, transactions, receipts, events and state differences are proved by the block hash, but for the "
+    "upstreams' word on "
 )
+TRUST: Final = (
+    "classes are proved by their hashes, deprecated ones are the upstreams' word; state that no block of a "
+    "window has written is proved by storage proofs; l1_accepted is the upstreams' word; of the "
+    "pre-confirmed block transaction hashes are proved; an upstream alone answers "
+    f"{', '.join(FORWARDED)}, and getTransactionStatus of transactions that are not stored"
+)
+"""Proofs and sources of all answers besides the members of blocks."""
 
 logger = logging.getLogger("wsnode.follow")
 
@@ -288,7 +293,12 @@ class StarknetFollower:
         }
 
     def _trust(self) -> str:
-        return f"{TRUST}; state roots are recomputed" if self.writer.checks_roots else TRUST
+        checks_roots = self.writer.checks_roots
+        members = describe_trusted_members(
+            checks_roots=checks_roots, has_first_block=checks_roots or not self.writer.first_block
+        )
+        text = f"{COVERED}{members}; {TRUST}"
+        return f"{text}; state roots are recomputed" if checks_roots else text
 
     def _kept(self) -> dict[str, Any]:
         """Return the members of `wsnode_status` about the window: its first block, wanted first block, size

@@ -3,7 +3,7 @@
 from collections.abc import Generator
 from typing import Any, Final
 
-from wsnode.ethereum.live.sync_feed import StatusReporter, SyncReporter, with_journal
+from wsnode.ethereum.live.sync_feed import StatusReporter, SyncReporter, with_journal, with_starknet
 from wsnode.ethereum.rpc.common.results import quantity
 from wsnode.ethereum.rpc.common.schemas import HASH, QUANTITY
 from wsnode.ethereum.snapshot import Snapshot
@@ -39,37 +39,25 @@ UPSTREAM: Final = record(
     },
     {"reason": STRING},
 )
-_JOURNAL: Final[dict[str, Schema]] = {
-    "leading": BOOLEAN,
-    "epoch": COUNT,
-    "published": or_null(STRING),
-    "lag": or_null(COUNT),
-}
-JOURNAL: Final = record(_JOURNAL, {"error": STRING, "alt": record(_JOURNAL, {"error": STRING})})
-_REPLICA: Final[dict[str, Schema]] = {
-    "journal": STRING,
-    "reachable": BOOLEAN,
-    "writer": or_null(BOOLEAN),
-    "behind": NUMBER,
-    "position": or_null(STRING),
-    "records": COUNT,
-    "refused": COUNT,
-}
-# A network with a Starknet chain alone defines no form of the eth family.
-_HEX: Final = text("0x[0-9a-f]{1,64}")
-STARKNET_BLOCK: Final = record(dict.fromkeys(("number", "hash"), _HEX))
-STARKNET_REPLICA: Final = record(
+JOURNAL: Final = record(
+    {"leading": BOOLEAN, "epoch": COUNT, "published": or_null(STRING), "lag": or_null(COUNT)},
+    {"error": STRING},
+)
+REPLICA: Final = record(
     {
-        **_REPLICA,
-        "state": STRING,
-        "head": or_null(STARKNET_BLOCK),
-        "highest": or_null(_HEX),
-        "lag": or_null(COUNT),
-        "reorganisations": COUNT,
+        "journal": STRING,
+        "reachable": BOOLEAN,
+        "writer": or_null(BOOLEAN),
+        "behind": NUMBER,
+        "position": or_null(STRING),
+        "records": COUNT,
+        "refused": COUNT,
     },
     {"error": STRING},
 )
-REPLICA: Final = record(_REPLICA, {"error": STRING, "alt": STARKNET_REPLICA})
+# A network with a Starknet chain alone defines no form of the eth family.
+_HEX: Final = text("0x[0-9a-f]{1,64}")
+STARKNET_BLOCK: Final = record(dict.fromkeys(("number", "hash"), _HEX))
 _HEADER: Final = record({"slot": COUNT, "root": HASH, "hash": or_null(HASH)})
 BEACON: Final = record(
     {
@@ -104,25 +92,6 @@ BEACON: Final = record(
     },
 )
 """Where proofs of the head stand: nothing is known of the chain before a beacon node has answered."""
-STATUS: Final = record(
-    {"mode": STRING, "head": BLOCK, "upstreams": list_of(UPSTREAM)},
-    {
-        "state": STRING,
-        "trust": STRING,
-        "chain": record({"id": COUNT, "family": STRING}, {"name": STRING}),
-        "highest": or_null(QUANTITY),
-        "lag": or_null(COUNT),
-        "behind": or_null(record({"blocks": COUNT, "seconds": NUMBER})),
-        "reorganisations": COUNT,
-        "earliest": QUANTITY,
-        **dict.fromkeys(("window", "windowSeconds"), COUNT),
-        "beacon": BEACON,
-        "journal": JOURNAL,
-        "replica": REPLICA,
-    },
-)
-
-
 STARKNET_UPSTREAM: Final = record(
     {
         "url": STRING,
@@ -139,7 +108,6 @@ STARKNET_UPSTREAM: Final = record(
 STARKNET_STATUS: Final = record(
     {"mode": STRING, "head": or_null(STARKNET_BLOCK), "upstreams": list_of(STARKNET_UPSTREAM)},
     {
-        "replica": record({"alt": STARKNET_REPLICA}),
         "state": STRING,
         "chain": STRING,
         "trust": STRING,
@@ -152,15 +120,40 @@ STARKNET_STATUS: Final = record(
         "window": COUNT,
     },
 )
-"""Status of a network with a Starknet chain alone."""
+"""Status of a Starknet chain."""
+STATUS: Final = record(
+    {"mode": STRING, "head": BLOCK, "upstreams": list_of(UPSTREAM)},
+    {
+        "state": STRING,
+        "trust": STRING,
+        "chain": record({"id": COUNT, "family": STRING}, {"name": STRING}),
+        "highest": or_null(QUANTITY),
+        "lag": or_null(COUNT),
+        "behind": or_null(record({"blocks": COUNT, "seconds": NUMBER})),
+        "reorganisations": COUNT,
+        "earliest": QUANTITY,
+        **dict.fromkeys(("window", "windowSeconds"), COUNT),
+        "beacon": BEACON,
+        "journal": JOURNAL,
+        "replica": REPLICA,
+        # Of a network that also follows a Starknet chain.
+        "starknet": STARKNET_STATUS,
+    },
+)
 
 
 class SyncMethods:
     """Methods about following, also for a chain that follows no node."""
 
-    def __init__(self, following: SyncReporter | None, journal: StatusReporter | None) -> None:
+    def __init__(
+        self,
+        following: SyncReporter | None,
+        journal: StatusReporter | None,
+        starknet: SyncReporter | None,
+    ) -> None:
         self._following = following
         self._journal = journal
+        self._starknet = starknet
 
     def syncing(self) -> Any:
         """Return false at the head, else where the node is on its way there."""
@@ -172,19 +165,33 @@ class SyncMethods:
         return quantity(0 if self._following is None else self._following.peers)
 
     def status(self, view: Snapshot) -> Generator[Step, Any, dict[str, Any]]:
-        """Return how the chain grows, what is trusted for it, its head, and the state of each upstream."""
-        if self._following is None:
-            return with_journal(
-                {"mode": "stored", "head": view.head.members(), "upstreams": []}, self._journal
-            )
-        # Another process may be the one that follows, and publishes.
-        status: dict[str, Any] = yield Await(self._following.tell_status)
-        return with_journal(status, self._journal)
+        """Return how the chain grows, what is trusted for it, its head, and the state of each upstream.
+
+        `starknet` has the same of a Starknet chain that is followed beside it.
+        """
+        status: dict[str, Any] = {"mode": "stored", "head": view.head.members(), "upstreams": []}
+        if self._following is not None:
+            # Another process may be the one that follows, and publishes.
+            status = yield Await(self._following.tell_status)
+        status = with_journal(status, self._journal)
+        if self._starknet is None:
+            return status
+        starknet: dict[str, Any] = yield Await(self._starknet.tell_status)
+        return with_starknet(status, starknet)
 
 
-def add_methods(registry: Registry, following: SyncReporter | None, journal: StatusReporter | None) -> None:
-    """Register this module's methods; `journal` returns the state of the journal of a published chain."""
-    methods = SyncMethods(following, journal)
+def add_methods(
+    registry: Registry,
+    following: SyncReporter | None,
+    journal: StatusReporter | None,
+    starknet: SyncReporter | None,
+) -> None:
+    """Register this module's methods.
+
+    `journal` returns the state of the journal of a published chain; `starknet` reports on the Starknet chain
+    of the network, if that follows other nodes.
+    """
+    methods = SyncMethods(following, journal, starknet)
     cacheable = following is None
     registry.method("eth_syncing", view=False, cacheable=cacheable, result=SYNCING)(methods.syncing)
     registry.method("net_peerCount", view=False, cacheable=cacheable, result=QUANTITY)(methods.peer_count)
