@@ -152,7 +152,7 @@ FLOORS = {
     ),
     "sync/proofs": ("state_request proof_window", "blocks", "client", "fetcher"),
     "sync/starknet": (
-        "replies settings pre_confirmed",
+        "replies settings pre_confirmed passed_proof",
         "client side_blocks",
         "dialect verifying store forwarder",
         "head_tracker light_window pre_confirmed_tracker state_reader",

@@ -20,9 +20,10 @@ from tests.starknet.rpc.conftest import BLOCKS
 from tests.starknet.rpc.test_schemas import validate_as_specified
 from wsnode.starknet.chain import StarknetChain
 from wsnode.starknet.felt import felt_bytes
+from wsnode.starknet.followed.state import ProofRequest
 from wsnode.starknet.native import RefusedProofError, StarknetProvedState, verify_starknet_proof
 from wsnode.starknet.proofs import prover
-from wsnode.starknet.proofs.prover import ProofRequest, StateProofError, StateProver
+from wsnode.starknet.proofs.prover import StateProofError, StateProver
 from wsnode.starknet.rpc import storage_proofs
 from wsnode.starknet.rpc.methods import build_registry
 from wsnode.sync.starknet_folder import import_folder

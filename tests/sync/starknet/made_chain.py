@@ -123,7 +123,8 @@ class MadeChain:
             (felt_bytes(row["contract_address"]), b"".join(map(felt_bytes, row["storage_keys"])))
             for row in params["contracts_storage_keys"]
         ]
-        proof: Json = json.loads(tries.prove(b"", contracts, slots, felt_bytes(named)))
+        classes = b"".join(map(felt_bytes, params.get("class_hashes", ())))
+        proof: Json = json.loads(tries.prove(classes, contracts, slots, felt_bytes(named)))
         return proof
 
     def copy(self) -> MadeChain:

@@ -17,6 +17,7 @@ from wsnode.server.access.router import Caller
 from wsnode.starknet.chain import StarknetChain
 from wsnode.starknet.felt import felt_text
 from wsnode.starknet.live.hub import StarknetHub
+from wsnode.starknet.proofs.prover import StateProver
 from wsnode.starknet.rpc.methods import build_registry
 from wsnode.sync.starknet.follower import StarknetFollower
 from wsnode.upstream.address import UpstreamAddress
@@ -61,7 +62,8 @@ class World:
     async def call(self, method: str, *params: Any, version: str | None = None, **named: Any) -> Any:
         """Return the result of a method, or its error as a dict with `code`."""
         caller = Caller(network="main", rpc_version=version)
-        session = Conversation(Dispatcher(build_registry(), self.chain.snapshot), caller)
+        registry = build_registry(prover=StateProver(self.chain))
+        session = Conversation(Dispatcher(registry, self.chain.snapshot), caller)
         request = {"jsonrpc": "2.0", "id": 1, "method": method, "params": named or params}
         reply = session.receive(msgspec.json.encode(request))
         if isinstance(reply, CallTask):

@@ -1,6 +1,6 @@
 """State of a followed chain that is not stored, and access to its upstreams."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from enum import Enum
 from typing import Any, Final, Protocol
 
@@ -56,6 +56,15 @@ class ProvedContract(msgspec.Struct, frozen=True):
     slot: bytes
 
 
+class ProofRequest(msgspec.Struct, frozen=True):
+    """Leaves of the state's tries that a proof is to have."""
+
+    class_hashes: Sequence[bytes] = ()
+    contracts: Sequence[bytes] = ()
+    storage: Sequence[tuple[bytes, Sequence[bytes]]] = ()
+    """Contracts, each with the keys of slots."""
+
+
 class StateReader(Protocol):
     """Reader of state that no stored block has written."""
 
@@ -66,6 +75,15 @@ class StateReader(Protocol):
 
         Raises:
             RpcError: No upstream proves it, the block has left the chain, or too many values are read.
+        """
+        ...
+
+    async def prove(self, asked: ProofRequest, number: int, block_hash: bytes, root: bytes) -> bytes:
+        """Return the result of getStorageProof for a stored block, verified by its state root `root`.
+
+        Raises:
+            RpcError: No upstream proves the state of the block, too many keys are asked for, or too many
+                values are read.
         """
         ...
 

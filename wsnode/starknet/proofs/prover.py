@@ -1,14 +1,13 @@
 """Storage proofs of recent blocks, out of the tries of a state that is kept in memory."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from threading import Lock
 from typing import Final
-
-import msgspec
 
 from wsnode.starknet.chain import StarknetChain
 from wsnode.starknet.diff_json import decode_flat, state_diff
 from wsnode.starknet.felt import ZERO
+from wsnode.starknet.followed.state import ProofRequest
 from wsnode.starknet.roots import StateRoots, StateTooLargeError
 from wsnode.starknet.snapshot import StarknetSnapshot
 from wsnode.starknet.state_diff import StateDiff
@@ -23,15 +22,6 @@ _MOST_STEPS: Final = 1024
 
 class StateProofError(Exception):
     """The state cannot be proved from what is stored."""
-
-
-class ProofRequest(msgspec.Struct, frozen=True):
-    """Whose leaves are to be proved."""
-
-    class_hashes: Sequence[bytes] = ()
-    contracts: Sequence[bytes] = ()
-    storage: Sequence[tuple[bytes, Sequence[bytes]]] = ()
-    """Contracts, each with the keys of slots."""
 
 
 class StateProver:

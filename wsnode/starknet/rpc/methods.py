@@ -159,7 +159,12 @@ def _add_reading(
             "getStorageProof",
             storage_proof_handler(prover),
             result=STORAGE_PROOF,
-            errors=(block_not_found(), proof_too_old(), unprovable_state("")),
+            errors=(
+                block_not_found(),
+                proof_too_old(),
+                unprovable_state(""),
+                limit_exceeded("too many values wait for proofs"),
+            ),
             contracts=_named_proved,
         )
     # The one method with a different form under each name.

@@ -1,11 +1,13 @@
 """The method that proves classes, contracts and slots by a block's state root."""
 
 from collections.abc import Callable, Generator
+from functools import partial
 from typing import Any
 
 from wsnode.jsonrpc.errors import invalid_params
-from wsnode.jsonrpc.work import RenderedJson, RunInThread, Step
-from wsnode.starknet.proofs.prover import PROVED_BLOCKS, ProofRequest, StateProofError, StateProver
+from wsnode.jsonrpc.work import Await, RenderedJson, RunInThread, Step
+from wsnode.starknet.followed.state import ProofRequest
+from wsnode.starknet.proofs.prover import PROVED_BLOCKS, StateProofError, StateProver
 from wsnode.starknet.rpc.errors import (
     block_not_found,
     history_unavailable,
@@ -25,16 +27,25 @@ def storage_proof_handler(
     """Return the handler of getStorageProof."""
 
     def get_storage_proof(snapshot: StarknetSnapshot, params: StorageProofParams) -> Steps:
-        """Return the nodes that prove classes, contracts and slots by the state root of a recent block."""
+        """Return the nodes that prove classes, contracts and slots by the state root of a recent block.
+
+        A node without all of the state passes on an upstream's proof once it is verified.
+        """
         asked = _asked(params)
         state = resolve(snapshot, params.block_id)
         if state.is_pending:
             raise invalid_params("Invalid params", {"reason": "the pending block has no state root"})
-        if first := snapshot.first_block:
-            raise history_unavailable(first)
-        if (snapshot.head or 0) - state.number > PROVED_BLOCKS:
-            raise proof_too_old()
         number, block_hash = state.number, state.block.hash
+        is_cut_off = not snapshot.has_whole_state
+        is_recent = (snapshot.head or 0) - number <= PROVED_BLOCKS
+        if snapshot.followed is not None and (is_cut_off or not is_recent):
+            prove = partial(snapshot.followed.reader.prove, asked, number, block_hash, state.block.new_root)
+            passed_on: bytes = yield Await(prove)
+            return RenderedJson(passed_on)
+        if is_cut_off:
+            raise history_unavailable(snapshot.first_block)
+        if not is_recent:
+            raise proof_too_old()
         proof = yield RunInThread(lambda _cancel: _proof(prover, number, block_hash, asked))
         return RenderedJson(proof)
 

@@ -1,7 +1,9 @@
 """Reader of state that no stored block has written: upstreams prove it by a stored state root."""
 
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import partial
-from typing import Final
+from typing import Final, TypeVar
 
 import msgspec
 import trio
@@ -10,17 +12,23 @@ from wsnode.jsonrpc.errors import limit_exceeded
 from wsnode.starknet.chain import StarknetChain
 from wsnode.starknet.classes.definition import ContractClass
 from wsnode.starknet.felt import ZERO, felt_text
-from wsnode.starknet.followed.state import MOST_PROVING, ProvedContract, StateValue
+from wsnode.starknet.followed.state import MOST_PROVING, ProofRequest, ProvedContract, StateValue
 from wsnode.starknet.native import RefusedProofError, verify_starknet_proof
 from wsnode.starknet.rpc.errors import (
+    PROOF_TOO_OLD,
     block_not_found,
     class_hash_not_found,
+    proof_too_old,
     unproved_state,
 )
 from wsnode.starknet.snapshot import StarknetSnapshot
 from wsnode.sync.follow.upstream import Upstream, Upstreams
 from wsnode.sync.starknet.client import ask, fetch_class
-from wsnode.upstream.errors import UpstreamError
+from wsnode.sync.starknet.passed_proof import PassedProof
+from wsnode.untrusted.decoding import MalformedError
+from wsnode.upstream.errors import UpstreamError, UpstreamRefusedError
+
+Checked = TypeVar("Checked")
 
 MOST_KEPT: Final = 65_536
 """Proved values that are kept."""
@@ -63,11 +71,43 @@ class StarknetStateReader:
         Raises:
             RpcError: No upstream proves it, the block has left the chain, or too many values are read.
         """
+        with self._turn():
+            return await self._read(wanted, number, block_hash)
+
+    async def prove(self, asked: ProofRequest, number: int, block_hash: bytes, root: bytes) -> bytes:
+        """Return the result of getStorageProof for a stored block, verified by its state root `root`.
+
+        Raises:
+            RpcError: No upstream proves the state of the block, too many keys are asked for, or too many
+                values are read.
+        """
+        wanted = PassedProof(asked)
+        with self._turn():
+            return await self._first_proof(wanted, number, block_hash, root)
+
+    async def _first_proof(self, wanted: PassedProof, number: int, block_hash: bytes, root: bytes) -> bytes:
+        tried, is_too_old = 0, False
+        for upstream in self._upstreams.usable:
+            tried += 1
+            try:
+                text = await ask(upstream, "getStorageProof", wanted.params(block_hash))
+                return await self._verified(upstream, partial(wanted.verified, text, block_hash, root))
+            except UpstreamRefusedError as error:
+                is_too_old = is_too_old or error.code == PROOF_TOO_OLD
+            except UpstreamError:
+                continue
+        if is_too_old:
+            raise proof_too_old()
+        with self._chain.snapshot() as view:
+            raise unproved_state(number, view.first_block, tried)
+
+    @contextmanager
+    def _turn(self) -> Iterator[None]:
         if self._running >= MOST_PROVING:
             raise limit_exceeded("too many values wait for proofs", {"limit": MOST_PROVING})
         self._running += 1
         try:
-            return await self._read(wanted, number, block_hash)
+            yield
         finally:
             self._running -= 1
 
@@ -125,17 +165,24 @@ class StarknetStateReader:
         }
         text = await ask(upstream, "getStorageProof", params)
         check = partial(verify_starknet_proof, text, block_hash, root, b"", [(wanted.address, key)])
-        try:
-            proved = await trio.to_thread.run_sync(check)
-        except RefusedProofError as error:
-            self.refused += 1
-            upstream.client.score.failed()
-            raise UpstreamError("invalid", f"a storage proof: {error}") from None
-        (found,) = proved.contracts
+        (found,) = (await self._verified(upstream, check)).contracts
         if found is None:
             return None
         class_hash, nonce, _, (value,) = found
         return ProvedContract(class_hash, nonce, value)
+
+    async def _verified(self, upstream: Upstream, check: Callable[[], Checked]) -> Checked:
+        """Return the result of `check`, run in a thread; a refused proof counts against its upstream.
+
+        Raises:
+            UpstreamError: The proof is malformed or false.
+        """
+        try:
+            return await trio.to_thread.run_sync(check)
+        except (RefusedProofError, MalformedError) as error:
+            self.refused += 1
+            upstream.client.score.failed()
+            raise UpstreamError("invalid", f"a storage proof: {error}") from None
 
     async def read_class(self, class_hash: bytes, number: int, block_hash: bytes) -> bytes:
         """Return the JSON of a class as in results; a Sierra class has the hash `class_hash`.
