@@ -152,7 +152,7 @@ def stored_body(block: bytes, proof: StarknetBlockProof, status: str | None = No
         {
             "status": status,
             "hashes": [felt_text(transaction_hash) for transaction_hash in proof.transaction_hashes],
-            "transactions": [_transaction(pair.transaction, form) for pair, form, _ in paired],
+            "transactions": [transaction_members(pair.transaction, form) for pair, form, _ in paired],
             "receipts": [_receipt(pair.receipt, form[0], derived, status) for pair, form, derived in paired],
             "proof_facts": [
                 canonical(pair.transaction.get("proof_facts") or []) if form == WITH_PROOF_FACTS else None
@@ -230,7 +230,12 @@ def canonical(value: Any) -> Any:
     return value
 
 
-def _transaction(source: Members, form: tuple[str, int]) -> Members:
+def transaction_members(source: Members, form: tuple[str, int]) -> Members:
+    """Return the members of a transaction in the form of results; others of the source are left out.
+
+    Raises:
+        ValueError: A member is missing or malformed.
+    """
     members = dict(source)
     if form == ("INVOKE", 0) and "contract_address" not in members:
         members["contract_address"] = members.get("sender_address")

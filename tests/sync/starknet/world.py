@@ -99,10 +99,20 @@ async def ended(task: CallTask) -> Reply | None:
 @asynccontextmanager
 async def followed(folder: Path, nodes: dict[str, MadeNode], **settings: Any) -> AsyncIterator[World]:
     """Run a follower on a folder of its own until the block ends."""
+    async with followed_for_server(folder, nodes, **settings) as world, trio.open_nursery() as nursery:
+        nursery.start_soon(world.hub.fan_out.run)
+        yield world
+        nursery.cancel_scope.cancel()
+
+
+@asynccontextmanager
+async def followed_for_server(
+    folder: Path, nodes: dict[str, MadeNode], **settings: Any
+) -> AsyncIterator[World]:
+    """Run a follower until the block ends; a server of the caller hands out the events of its hub."""
     with StarknetChain.open(folder / "ours", writer=True) as chain:
         world = World(chain, nodes, **settings)
         async with trio.open_nursery() as nursery:
             nursery.start_soon(world.follower.run)
-            nursery.start_soon(world.hub.fan_out.run)
             yield world
             nursery.cancel_scope.cancel()

@@ -146,6 +146,12 @@ def matching_events(
                 yield count, _emitted(event, *place)
 
 
+def emitted_events(body: StoredBody, index: int, number: int) -> Iterator[EmittedEvent]:
+    """Yield the events of the transaction at `index` of a pre-confirmed block with this number, in order."""
+    for event_index, event in enumerate(events_of(body.receipts[index])):
+        yield _emitted(event, msgspec.UNSET, number, body.hashes[index], index, event_index)
+
+
 def _emitted(event: StoredEvent, *place: Any) -> EmittedEvent:
     return EmittedEvent(event.from_address, event.keys, event.data, *place)
 

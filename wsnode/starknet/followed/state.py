@@ -7,6 +7,7 @@ from typing import Any, Final, Protocol
 import msgspec
 
 from wsnode.starknet.followed.pre_confirmed import PreConfirmedBlock
+from wsnode.starknet.followed.sent import SentTransactions
 
 MOST_FORWARDED: Final = 64
 """Maximum number of calls that are forwarded at the same time."""
@@ -99,9 +100,23 @@ class StateReader(Protocol):
 class FollowedState:
     """State of a followed chain that is not stored."""
 
-    def __init__(self, forwarder: Forwarder, reader: StateReader, is_behind: Callable[[], bool]) -> None:
-        """Hold the state; `is_behind` returns True while the chain is not at the upstreams' head."""
+    def __init__(
+        self,
+        forwarder: Forwarder,
+        reader: StateReader,
+        is_behind: Callable[[], bool],
+        publish: Callable[[], None],
+        now: Callable[[], float],
+    ) -> None:
+        """Hold the state.
+
+        `is_behind` returns True while the chain is not at the upstreams' head; `publish` sends subscribers
+        what has changed here; `now` returns the time in seconds.
+        """
         self.forwarder = forwarder
+        self.publish = publish
+        self.sent = SentTransactions(now)
+        """Transactions that were sent through this node."""
         self.reader = reader
         self.is_behind = is_behind
         self.l1_accepted: tuple[int, bytes] | None = None

@@ -1,13 +1,14 @@
 """Hub of a Starknet chain: publishes new blocks of the store to the subscriptions."""
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 
 from wsnode.pubsub.event import Event
 from wsnode.pubsub.fan_out import FanOut
 from wsnode.pubsub.group import Group
 from wsnode.pubsub.store_watch import StoreWatch
 from wsnode.starknet.chain import StarknetChain
+from wsnode.starknet.felt import felt_text
 from wsnode.starknet.live.branches import UnknownStarknetBlockError, dropped_from, head_position
 from wsnode.starknet.live.contents import BlockContents, BodyUnavailableError
 from wsnode.starknet.live.messages import (
@@ -17,10 +18,13 @@ from wsnode.starknet.live.messages import (
     NotificationForm,
     reorganisation,
     unavailable_notice,
+    uncursored,
     unknown_block_notice,
 )
-from wsnode.starknet.live.pages import STEP_TRANSACTIONS, blocks_behind, parts_of
+from wsnode.starknet.live.pages import STEP_TRANSACTIONS, blocks_behind, parts_of, unstored_parts
 from wsnode.starknet.live.position import StarknetPosition
+from wsnode.starknet.live.streams import StatusStream
+from wsnode.starknet.live.unstored import UnstoredFeed, UnstoredTransactions
 from wsnode.starknet.snapshot import StarknetSnapshot
 
 logger = logging.getLogger("wsnode.live")
@@ -40,6 +44,9 @@ class StarknetHub:
         with chain.snapshot() as view:
             self.head = head_position(view)
         """Position of the last published head."""
+        self._unstored = UnstoredFeed()
+        self._l1_accepted = -1
+        """Number of the last block whose acceptance on L1 was published, -1 if none was."""
         self._watch = StoreWatch(self.fan_out, chain.written_elsewhere)
 
     def snapshot(self) -> StarknetSnapshot:
@@ -58,13 +65,16 @@ class StarknetHub:
         del self._groups[form]
 
     def advance(self) -> None:
-        """Publish the changes of the chain since the last call.
+        """Publish the changes of the chain since the last call, and of what it has besides its blocks.
 
         One call reads about `STEP_TRANSACTIONS` transactions; `watch` publishes the rest.
         """
         with self._chain.snapshot() as view:
             if (head := head_position(view)) != self.head:
                 self._follow(view, head)
+            if self.head == head:
+                self._tell_unstored(view)
+                self._tell_accepted(view)
         self._watch.take_note(is_behind=self.head != head)
 
     def _follow(self, view: StarknetSnapshot, head: StarknetPosition) -> None:
@@ -112,6 +122,46 @@ class StarknetHub:
             if messages:
                 group.publish(Event(messages), before)
             before = behind
+
+    def _tell_unstored(self, view: StarknetSnapshot) -> None:
+        for found in self._unstored.take(view, self.head):
+            for form, group in list(self._groups.items()):
+                for messages in unstored_parts(form, found):
+                    group.publish(Event(messages), self.head)
+
+    def _tell_accepted(self, view: StarknetSnapshot) -> None:
+        """Publish the status of watched transactions that L1 has accepted since the last call."""
+        before, accepted = self._l1_accepted, view.l1_accepted
+        if accepted is None or accepted <= before:
+            return
+        self._l1_accepted = accepted
+        for form, group in list(self._groups.items()):
+            stream = form.stream
+            place = view.transaction(stream.transaction_hash) if isinstance(stream, StatusStream) else None
+            if place is None or not before < place[0] <= accepted or (row := view.block(place[0])) is None:
+                continue
+            block = BlockContents(view, place[0], row)
+            for _, result in stream.items(block, is_before_0_10=form.is_before_0_10):
+                group.publish(Event([uncursored(form, result)]), self.head)
+
+    def unstored(self, form: NotificationForm) -> Iterator[Sequence[Message]]:
+        """Yield the notifications with which a subscription of this form begins at the head, in parts.
+
+        They are of published transactions that no stored block has: those of the pre-confirmed block, and the
+        status of a sent one.
+        """
+        if self._chain.followed is None:
+            return
+        with self._chain.snapshot() as view:
+            found = self._unstored.published(view)
+            parts = [] if found is None else list(unstored_parts(form, found))
+            stream = form.stream
+            if not parts and isinstance(stream, StatusStream) and view.followed is not None:
+                sent = view.followed.sent.find(felt_text(stream.transaction_hash))
+                is_stored = view.transaction(stream.transaction_hash) is not None
+                if sent is not None and not is_stored:
+                    parts = list(unstored_parts(form, UnstoredTransactions(sent, None, [0])))
+        yield from parts
 
     def _publish(self, render: Callable[[NotificationForm], Message], before: StarknetPosition) -> None:
         for form, group in list(self._groups.items()):

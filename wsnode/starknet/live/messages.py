@@ -46,6 +46,12 @@ def notification(form: NotificationForm, result: bytes, behind: StarknetPosition
     return _message(form, form.stream.notification, result, behind)
 
 
+def uncursored(form: NotificationForm, result: bytes) -> Message:
+    """Return the notification of a result without a position in the stored chain, and so without a cursor."""
+    before = _BEFORE % (form.family.encode(), form.stream.notification)
+    return before, b'","result":%b}}' % result
+
+
 def reorganisation(
     form: NotificationForm, dropped: Sequence[StarknetPosition], behind: StarknetPosition
 ) -> Message:

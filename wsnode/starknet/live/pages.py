@@ -8,8 +8,15 @@ import msgspec
 from wsnode.pubsub.event import IDENTITY_BYTES, PART_BYTES
 from wsnode.starknet.live.branches import dropped_from, position_at
 from wsnode.starknet.live.contents import BlockContents, BodyUnavailableError
-from wsnode.starknet.live.messages import Message, NotificationForm, notification, reorganisation
+from wsnode.starknet.live.messages import (
+    Message,
+    NotificationForm,
+    notification,
+    reorganisation,
+    uncursored,
+)
 from wsnode.starknet.live.position import StarknetPosition
+from wsnode.starknet.live.unstored import UnstoredTransactions
 from wsnode.starknet.snapshot import StarknetSnapshot
 
 STEP_BLOCKS: Final = 64
@@ -81,6 +88,20 @@ def parts_of(form: NotificationForm, block: BlockContents, before: StarknetPosit
         messages.append(notification(form, result, behind))
         size += sum(map(len, messages[-1])) + IDENTITY_BYTES
     yield messages, block.position
+
+
+def unstored_parts(form: NotificationForm, found: UnstoredTransactions) -> Iterator[Sequence[Message]]:
+    """Yield the notifications of transactions that no stored block has, in parts; none if there are none."""
+    messages: list[Message] = []
+    size = 0
+    for result in form.stream.unstored_items(found, is_before_0_10=form.is_before_0_10):
+        if size > PART_BYTES:
+            yield messages
+            messages, size = [], 0
+        messages.append(uncursored(form, result))
+        size += sum(map(len, messages[-1])) + IDENTITY_BYTES
+    if messages:
+        yield messages
 
 
 def _blocks_of(

@@ -8,11 +8,12 @@ import msgspec
 
 from wsnode.starknet.body import StoredBody, hashed_transaction, placed_receipt, transaction_status
 from wsnode.starknet.events.filter import EventFilter
-from wsnode.starknet.events.search import without_places
+from wsnode.starknet.events.search import EmittedEvent, without_places
 from wsnode.starknet.felt import felt_text
 from wsnode.starknet.header_json import without_commitments
 from wsnode.starknet.live.contents import BlockContents
 from wsnode.starknet.live.position import WHOLE
+from wsnode.starknet.live.unstored import UnstoredTransactions
 from wsnode.starknet.snapshot import StarknetSnapshot
 
 Place: TypeAlias = tuple[int, int]
@@ -53,6 +54,10 @@ class Stream(Protocol):
         """
         ...
 
+    def unstored_items(self, found: UnstoredTransactions, *, is_before_0_10: bool) -> Iterator[bytes]:
+        """Yield the JSON of the items of transactions that no stored block has."""
+        ...
+
 
 class _OfEveryBlock(msgspec.Struct, frozen=True):
     def next_block(self, _view: StarknetSnapshot, first: int, _last: int) -> int:
@@ -72,14 +77,19 @@ class HeadStream(_OfEveryBlock, frozen=True):
         if behind < (WHOLE, 0):
             yield (WHOLE, 0), without_commitments(block.header) if is_before_0_10 else block.header
 
+    def unstored_items(self, found: UnstoredTransactions, *, is_before_0_10: bool) -> Iterator[bytes]:
+        """Yield nothing: such transactions have no header."""
+        del found, is_before_0_10
+        yield from ()
+
 
 class EventSpec(_OfEveryBlock, frozen=True):
     """Events that match a filter."""
 
     addresses: tuple[str, ...] = ()
     keys: tuple[tuple[str, ...], ...] = ()
-    accepted: bool = True
-    """True if events of accepted blocks are wanted, False if only those of the pending block are."""
+    pre_confirmed: bool = False
+    """True if events of the pre-confirmed block are wanted too."""
 
     kind = "events"
     notification = b"Events"
@@ -91,8 +101,6 @@ class EventSpec(_OfEveryBlock, frozen=True):
 
     def items(self, block: BlockContents, behind: Place = _FIRST, *, is_before_0_10: bool) -> Iterator[Item]:
         """Yield place and JSON of each event, with the finality of its transaction."""
-        if not self.accepted:
-            return
         wanted = _filter_of(self)
         if not wanted.criteria.may_match(block.event_bloom):
             return
@@ -102,8 +110,22 @@ class EventSpec(_OfEveryBlock, frozen=True):
             assert isinstance(event.event_index, int)
             place = (event.transaction_index, event.event_index + 1)
             if place > behind and wanted.matches(event):
-                shown = without_places(event) if is_before_0_10 else event
-                yield place, msgspec.json.encode(shown)[:-1] + finality
+                yield place, _rendered(event, finality, is_before_0_10=is_before_0_10)
+
+    def unstored_items(self, found: UnstoredTransactions, *, is_before_0_10: bool) -> Iterator[bytes]:
+        """Yield the JSON of each event of the pre-confirmed block that is wanted."""
+        if not self.pre_confirmed:
+            return
+        wanted = _filter_of(self)
+        finality = b',"finality_status":"%b"}' % found.body.status.encode()
+        for event in found.events:
+            if wanted.matches(event):
+                yield _rendered(event, finality, is_before_0_10=is_before_0_10)
+
+
+def _rendered(event: EmittedEvent, finality: bytes, *, is_before_0_10: bool) -> bytes:
+    shown = without_places(event) if is_before_0_10 else event
+    return msgspec.json.encode(shown)[:-1] + finality
 
 
 @lru_cache(maxsize=1024)
@@ -136,12 +158,21 @@ def _sender_of(body: StoredBody, index: int) -> str | None:
 class _OfSenders(_OfEveryBlock, frozen=True):
     senders: frozenset[str] = frozenset()
     accepted: bool = True
-    """True if transactions of accepted blocks are wanted, False if only those of the pending block are."""
+    """True if transactions of accepted blocks are wanted."""
+    unstored: frozenset[str] = frozenset()
+    """Wanted finalities of transactions outside stored blocks."""
 
     @property
     def weight(self) -> int:
         """Return the number of senders."""
         return len(self.senders)
+
+    def _unstored(self, found: UnstoredTransactions) -> Iterator[int]:
+        """Yield the indices of the wanted ones among transactions that no stored block has."""
+        if found.body.status in self.unstored:
+            for index in found.indices:
+                if not self.senders or _sender_of(found.body, index) in self.senders:
+                    yield index
 
 
 class TransactionStream(_OfSenders, frozen=True):
@@ -157,10 +188,18 @@ class TransactionStream(_OfSenders, frozen=True):
         del is_before_0_10
         if not self.accepted:
             return
-        finality = b',"finality_status":"%b"}' % block.body.status.encode()
         for place, index in _of_senders(block.body, self.senders, behind):
-            text = hashed_transaction(block.body, index, with_proof_facts=self.with_proof_facts)
-            yield place, text[:-1] + finality
+            yield place, self._rendered(block.body, index)
+
+    def unstored_items(self, found: UnstoredTransactions, *, is_before_0_10: bool) -> Iterator[bytes]:
+        """Yield the JSON of each wanted transaction, with its hash and finality."""
+        del is_before_0_10
+        for index in self._unstored(found):
+            yield self._rendered(found.body, index)
+
+    def _rendered(self, body: StoredBody, index: int) -> bytes:
+        text = hashed_transaction(body, index, with_proof_facts=self.with_proof_facts)
+        return b'%b,"finality_status":"%b"}' % (text[:-1], body.status.encode())
 
 
 class ReceiptStream(_OfSenders, frozen=True):
@@ -177,9 +216,16 @@ class ReceiptStream(_OfSenders, frozen=True):
         for place, index in _of_senders(block.body, self.senders, behind):
             yield place, placed_receipt(block.body, index, block.hash, block.number)
 
+    def unstored_items(self, found: UnstoredTransactions, *, is_before_0_10: bool) -> Iterator[bytes]:
+        """Yield the JSON of each wanted receipt of the pre-confirmed block, with the block's number."""
+        del is_before_0_10
+        if (number := found.number) is not None:
+            for index in self._unstored(found):
+                yield placed_receipt(found.body, index, None, number)
+
 
 class StatusStream(msgspec.Struct, frozen=True):
-    """Stream of the status of one transaction, sent when a block includes it."""
+    """Stream of the status of one transaction, sent when it changes."""
 
     transaction_hash: bytes
 
@@ -200,11 +246,24 @@ class StatusStream(msgspec.Struct, frozen=True):
         place = block.view.transaction(self.transaction_hash)
         if place is None or place[0] != block.number or (place[1] + 1, 0) <= behind:
             return
-        told: dict[str, Any] = {
-            "transaction_hash": felt_text(self.transaction_hash),
-            "status": transaction_status(block.body, place[1]),
-        }
-        yield (place[1] + 1, 0), msgspec.json.encode(told)
+        yield (place[1] + 1, 0), self._rendered(transaction_status(block.body, place[1]))
+
+    def unstored_items(self, found: UnstoredTransactions, *, is_before_0_10: bool) -> Iterator[bytes]:
+        """Yield at most one item: the JSON `{transaction_hash, status}`, if the transaction is there."""
+        del is_before_0_10
+        text = felt_text(self.transaction_hash)
+        for index in found.indices:
+            if found.body.hashes[index] == text:
+                is_executed = found.number is not None
+                yield self._rendered(
+                    transaction_status(found.body, index)
+                    if is_executed
+                    else {"finality_status": found.body.status}
+                )
+
+    def _rendered(self, status: dict[str, Any]) -> bytes:
+        told = {"transaction_hash": felt_text(self.transaction_hash), "status": status}
+        return msgspec.json.encode(told)
 
 
 def _of_senders(body: StoredBody, senders: frozenset[str], behind: Place) -> Iterator[tuple[Place, int]]:

@@ -35,6 +35,8 @@ class BlockSubscription(Subscription):
         self._hub = hub
         self._form = form
         self._position = position
+        self._shown: StarknetPosition | None = None
+        """Head on which the subscription has received the transactions outside stored blocks."""
 
     @property
     def weight(self) -> int:
@@ -51,9 +53,12 @@ class BlockSubscription(Subscription):
 
     def fall_behind(self, position: StarknetPosition, missed: int) -> None:
         """Send a notice if the form has notices, and continue from `position` once the client has read."""
+        self._shown = self._hub.head
         if self._form.has_notices:
             self.deliver(Event([fallen_behind_notice(self._form, position, missed)]))
-        self._catch_up_from(position)
+        # Transactions that no stored block has make a client fall behind at the head too: it reads first.
+        self._position = position
+        self.channel.catch_up(self)
 
     def end(self) -> None:
         """End the subscription, and subtract its parameters from the hub's sum."""
@@ -69,7 +74,17 @@ class BlockSubscription(Subscription):
 
     def _go_live(self) -> None:
         self._position = None
+        if self._shown != self._hub.head:
+            self._show_unstored()
         self._hub.group(self._form).join(self)
+
+    def _show_unstored(self) -> None:
+        """Send the published transactions outside stored blocks, as far as the client has room."""
+        self._shown = self._hub.head
+        for messages in self._hub.unstored(self._form):
+            if self.channel.is_full:
+                return
+            self.deliver(Event(messages))
 
     def _catch_up_from(self, position: StarknetPosition) -> None:
         self._position = position

@@ -3,6 +3,7 @@
 from typing import Final
 
 from wsnode.starknet.events.search import MOST_BLOCKS, MOST_BYTES
+from wsnode.starknet.followed.sent import MOST_SENT_BYTES, SENT_SECONDS
 from wsnode.starknet.followed.state import (
     FORWARDED_SECONDS,
     MOST_FORWARDED,
@@ -36,6 +37,8 @@ STARKNET_LIMITS: Final = {
     "starknet_forwarded_seconds": FORWARDED_SECONDS,
     "starknet_forwarded_transactions": MOST_FORWARDED_TRANSACTIONS,
     "starknet_forwarded_felts": MOST_FORWARDED_FELTS,
+    "starknet_sent_seconds": SENT_SECONDS,
+    "starknet_sent_bytes": MOST_SENT_BYTES,
     "starknet_proving": MOST_PROVING,
     "starknet_subscription_blocks_back": MOST_BLOCKS_BACK,
     "starknet_subscription_senders": MOST_SENDERS,

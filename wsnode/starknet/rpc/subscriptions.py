@@ -31,6 +31,7 @@ from wsnode.starknet.rpc.errors import (
 from wsnode.starknet.rpc.params import EmitterList
 from wsnode.starknet.rpc.subscription_params import (
     ACCEPTED,
+    PRE_CONFIRMED,
     HeadsParams,
     IdParams,
     SenderList,
@@ -80,25 +81,32 @@ class StarknetSubscriptionMethods:
         stream = EventSpec(
             tuple(sorted(map(felt_text, params.from_address or ()))),
             tuple(tuple(sorted(map(felt_text, among))) for among in params.keys or ()),
+            pre_confirmed=params.finality_status == PRE_CONFIRMED,
         )
         return self._open(channel, stream, params, params.block_id)
 
     def subscribe_new_transactions(self, channel: EventChannel, params: SubscribeTransactionsParams) -> bytes:
-        """Return the id of a new subscription; transactions of the senders, or of all, follow."""
+        """Return the id of a new subscription; transactions of the senders, or of all, follow.
+
+        With the finality PRE_CONFIRMED those of a block under way come too, with RECEIVED those that are sent
+        through this node.
+        """
         if params.tags and _is_before_0_10(channel):
             raise needs_newer_version("tags")
-        accepted = params.finality_status is None or ACCEPTED in params.finality_status
+        accepted, unstored = _finalities(params.finality_status)
         stream = TransactionStream(
-            _senders(params.sender_address), accepted=accepted, with_proof_facts=bool(params.tags)
+            _senders(params.sender_address), accepted, unstored, with_proof_facts=bool(params.tags)
         )
         return self._open(channel, stream, params, params.block_id)
 
     def subscribe_new_transaction_receipts(
         self, channel: EventChannel, params: SubscribeReceiptsParams
     ) -> bytes:
-        """Return the id of a new subscription; receipts of the senders' transactions, or of all, follow."""
-        accepted = params.finality_status is None or ACCEPTED in params.finality_status
-        stream = ReceiptStream(_senders(params.sender_address), accepted=accepted)
+        """Return the id of a new subscription; receipts of the senders' transactions, or of all, follow.
+
+        With the finality PRE_CONFIRMED those of a block under way come too.
+        """
+        stream = ReceiptStream(_senders(params.sender_address), *_finalities(params.finality_status))
         return self._open(channel, stream, params, params.block_id)
 
     def subscribe_transaction_status(self, channel: EventChannel, params: SubscribeStatusParams) -> bytes:
@@ -140,6 +148,13 @@ class StarknetSubscriptionMethods:
 
 def _is_before_0_10(channel: EventChannel) -> bool:
     return channel.rpc_version == BEFORE_0_10
+
+
+def _finalities(wanted: frozenset[str] | None) -> tuple[bool, frozenset[str]]:
+    """Return whether transactions of stored blocks are wanted, and the other wanted finalities."""
+    if wanted is None:
+        return True, frozenset()
+    return ACCEPTED in wanted, frozenset(wanted - {ACCEPTED})
 
 
 def _senders(named: SenderList | None) -> frozenset[str]:

@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 from typing import Any
 
+from wsnode.jsonrpc.errors import RpcError
 from wsnode.jsonrpc.work import RenderedJson, Steps
 from wsnode.starknet.body import (
     ACCEPTED_ON_L2,
@@ -14,8 +15,10 @@ from wsnode.starknet.body import (
 )
 from wsnode.starknet.felt import felt_text
 from wsnode.starknet.followed.pre_confirmed import PRE_CONFIRMED
+from wsnode.starknet.followed.sent import RECEIVED
 from wsnode.starknet.header_json import render_header, render_pending_header
 from wsnode.starknet.rpc.errors import (
+    TRANSACTION_HASH_NOT_FOUND,
     invalid_transaction_index,
     needs_newer_version,
     transaction_hash_not_found,
@@ -109,8 +112,23 @@ def get_transaction_status(snapshot: StarknetSnapshot, params: TransactionParams
         return transaction_status(body, index)
     if snapshot.followed is None:
         raise transaction_hash_not_found()
-    wanted = {"transaction_hash": felt_text(params.transaction_hash)}
-    return forward(snapshot, "getTransactionStatus", wanted)
+    return _forwarded_status(snapshot, felt_text(params.transaction_hash))
+
+
+def _forwarded_status(snapshot: StarknetSnapshot, transaction_hash: str) -> Steps:
+    """Return an upstream's answer; RECEIVED of a transaction sent through this node that it does not know.
+
+    Raises:
+        RpcError: The upstream's error, or no upstream answers.
+    """
+    try:
+        return (yield from forward(snapshot, "getTransactionStatus", {"transaction_hash": transaction_hash}))
+    except RpcError as error:
+        followed = snapshot.followed
+        is_unknown = error.code == TRANSACTION_HASH_NOT_FOUND
+        if followed is None or not is_unknown or followed.sent.find(transaction_hash) is None:
+            raise
+        return {"finality_status": RECEIVED}
 
 
 def _check_flags(snapshot: StarknetSnapshot, flags: TransactionFlags) -> None:

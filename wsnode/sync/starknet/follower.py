@@ -72,7 +72,8 @@ class StarknetFollower:
         pre_confirmed_interval: float | None = None,
         connect: Connect | None = None,
     ) -> None:
-        """Prepare to follow `addresses`; `publish` is called after each change of the stored head.
+        """Prepare to follow `addresses`; `publish` is called after each change of the stored head, of the
+        pre-confirmed block, of the last block accepted on L1, and after each sent transaction.
 
         A new folder with a `window` keeps this number of blocks. It is light, unless it `keeps_state`: see
         `ChainWriter`. `pre_confirmed_interval` is
@@ -101,7 +102,13 @@ class StarknetFollower:
         self._dialect = StarknetDialect(chain_id, self.upstreams, lambda: self._head_tracker.floor)
         self.forwarder = StarknetForwarder(self.upstreams, lambda: self.writer.head)
         self.reader = StarknetStateReader(chain, self.upstreams)
-        self._state = FollowedState(self.forwarder, self.reader, lambda: self.not_ready_reason() is not None)
+        self._state = FollowedState(
+            self.forwarder,
+            self.reader,
+            lambda: self.not_ready_reason() is not None,
+            publish,
+            trio.current_time,
+        )
         chain.followed = self._state
         self._pre_confirmed = PreConfirmedTracker(
             chain, self._state, self.upstreams, chain_id, pre_confirmed_interval, self._storage_retry
@@ -214,6 +221,7 @@ class StarknetFollower:
             if (accepted := await self._ask_l1()) is not None:
                 self._head_tracker.floor = accepted
                 self._state.l1_accepted = (accepted.number, accepted.hash)
+                self._state.publish()
             await trio.sleep(L1_SECONDS if accepted is not None else L1_UNKNOWN_SECONDS)
 
     async def _ask_l1(self) -> StarknetHead | None:

@@ -123,6 +123,7 @@ class PreConfirmedTracker:
             if block is None:
                 return False
             self._state.pre_confirmed = block
+            self._state.publish()
         self._last, self._seen = poll, trio.current_time()
         return True
 

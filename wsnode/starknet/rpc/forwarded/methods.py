@@ -137,6 +137,12 @@ FORWARDED: Final[dict[str, ForwardedMethod]] = {
     ),
 }
 """The forwarded methods, by their names without prefix."""
+SENDING: Final = {
+    "addInvokeTransaction": "invoke_transaction",
+    "addDeclareTransaction": "declare_transaction",
+    "addDeployAccountTransaction": "deploy_account_transaction",
+}
+"""Methods that send a transaction, each with the name of its parameter."""
 FORWARDING_ERRORS: Final = (
     no_upstream(),
     unanswered("…", 1),
@@ -169,10 +175,21 @@ def _handler(
 ) -> Callable[[Any, Any], Steps]:
     def forwarded(view: Any, params: Any) -> Steps:
         snapshot = snapshot_of(view)
-        return (yield from forward(snapshot, name, passed_on(snapshot, params)))
+        told = passed_on(snapshot, params)
+        result = yield from forward(snapshot, name, told)
+        if (member := SENDING.get(name)) is not None:
+            _keep(snapshot, told[member], result)
+        return result
 
     forwarded.__doc__ = f"{method.summary} An upstream answers."
     return forwarded
+
+
+def _keep(snapshot: StarknetSnapshot, transaction: dict[str, Any], result: RenderedJson) -> None:
+    """Keep a transaction that an upstream has accepted, and publish it with the finality RECEIVED."""
+    followed = snapshot.followed
+    if followed is not None and followed.sent.add(transaction, result):
+        followed.publish()
 
 
 def forward(snapshot: StarknetSnapshot, name: str, params: dict[str, Any]) -> Steps:
