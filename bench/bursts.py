@@ -29,8 +29,8 @@ from wsnode.jsonrpc.dispatcher import Dispatcher
 from wsnode.jsonrpc.fast_path import VersionedCache
 from wsnode.node.views import opening
 from wsnode.server.access.router import Caller
-from wsnode.server.access.subscription_quota import ClientSubscriptionQuota
 from wsnode.server.limits import Limits
+from wsnode.server.scheduling.client_quota import ClientQuota
 from wsnode.server.shared import Shared
 from wsnode.server.transport.poller import FastConnection, Take
 from wsnode.server.websocket.connection import WebSocketConnection
@@ -145,7 +145,7 @@ def measure(dispatcher: Dispatcher, burst: bytes) -> float:
     bursts = Bursts(burst)
     session = dispatcher.session(caller, shares_results=True)
     connection = WebSocketConnection(
-        bursts, dispatcher, session, shared, ClientSubscriptionQuota(shared, caller.network, None)
+        bursts, dispatcher, session, shared, ClientQuota(shared, network=caller.network)
     )
     trio.run(connection.run, b"")
     return bursts.best * 1e6

@@ -7,10 +7,10 @@ from typing import Any, Protocol
 import msgspec
 import trio
 
-from wsnode.jsonrpc.client_quota import ClientId
 from wsnode.jsonrpc.context import Session
 from wsnode.jsonrpc.dispatcher import Dispatcher
 from wsnode.jsonrpc.errors import TimeLimitError
+from wsnode.jsonrpc.resource_quota import ClientId
 from wsnode.jsonrpc.session_limits import AdmissionGate
 from wsnode.jsonrpc.work import Answer, Await, CallTask, CancelToken, Gather, Reply, RunInThread, pieces_of
 from wsnode.server.scheduling.executor import gather

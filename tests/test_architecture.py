@@ -78,7 +78,7 @@ FLOORS = {
     "pubsub": ("event", "subscription", "group", "fan_out", "store_watch"),
     "jsonrpc": (
         "errors work schema",
-        "codec client_quota session_limits",
+        "codec resource_quota session_limits",
         "parameters requests",
         "method",
         "registry context",

@@ -35,7 +35,7 @@ ASIDE = {
     "server/websocket/call_tasks": "room for slow calls",
     "server/websocket/outbox": "its bytes are counted",
     "ethereum/rpc/calls/execution": "calls need a head with known gas",
-    "jsonrpc/client_quota": "the client's share of slow calls",
+    "jsonrpc/resource_quota": "the client's share of slow calls",
     "node/views": "it opens the view",
 }
 """Modules on the way of a request that the diagram leaves out, and why."""

@@ -4,7 +4,7 @@ from typing import Any
 
 import trio
 
-from wsnode.jsonrpc.client_quota import ClientQuota
+from wsnode.jsonrpc.resource_quota import ResourceQuota
 from wsnode.pubsub.event import Event
 from wsnode.pubsub.subscription import ConnectionSubscriptions, Subscription
 
@@ -16,7 +16,7 @@ class Open:
 
     def __init__(self) -> None:
         self.taken: list[str] = []
-        self.live_calls = ClientQuota(1 << 40)
+        self.live_calls = ResourceQuota(1 << 40)
 
     def take(self, kind: str) -> None:
         self.taken.append(kind)

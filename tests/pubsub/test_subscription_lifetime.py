@@ -6,7 +6,7 @@ import pytest
 
 from tests.pubsub.recording import RecordingChannel
 from tests.pubsub.subject import Follower, last_word, numbered
-from wsnode.jsonrpc.client_quota import ClientQuota
+from wsnode.jsonrpc.resource_quota import ResourceQuota
 from wsnode.pubsub.event import IDENTITY_BYTES
 from wsnode.pubsub.fan_out import FanOut
 from wsnode.pubsub.group import Group
@@ -18,7 +18,7 @@ class Full:
     client = None
 
     @property
-    def live_calls(self) -> ClientQuota:
+    def live_calls(self) -> ResourceQuota:
         raise AssertionError
 
     def take(self, kind: str) -> None:

@@ -23,8 +23,8 @@ from wsnode.jsonrpc.registry import Registry
 from wsnode.jsonrpc.work import CallTask, CancelToken, RunInThread, Step
 from wsnode.server.access.router import KeyStore, Network, TokenCheck
 from wsnode.server.limits import Limits
+from wsnode.server.scheduling.client_quota import ClientQuota
 from wsnode.server.scheduling.executor import TaskExecutor
-from wsnode.server.scheduling.response_memory import ConnectionResponseMemory
 from wsnode.server.server import Server
 
 NUMBER = '{"jsonrpc":"2.0","id":%s,"method":"number","params":[]}'
@@ -236,9 +236,7 @@ class Site:
         return await read_all(stream)
 
 
-async def finish(
-    executor: TaskExecutor, call: CallTask, client: Any, account: ConnectionResponseMemory
-) -> None:
+async def finish(executor: TaskExecutor, call: CallTask, client: Any, account: ClientQuota) -> None:
     """Run a call to its end, and let it have its reply back."""
     call.reply = await executor.finish(call, client, account)
 

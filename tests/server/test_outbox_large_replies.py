@@ -13,8 +13,8 @@ import zstandard
 
 from tests.server.conftest import OpenSite
 from tests.server.http.test_connection import client, post
-from wsnode.jsonrpc.client_quota import ClientId
 from wsnode.jsonrpc.generators import LARGE_BYTES
+from wsnode.jsonrpc.resource_quota import ClientId
 from wsnode.jsonrpc.work import ReplyChunks
 from wsnode.server.limits import Limits
 from wsnode.server.transport.transport import StreamTransport

@@ -10,7 +10,7 @@ import trio
 import trio.testing
 
 from tests.server.conftest import NUMBER, Gate, Peer, View, registry, until
-from wsnode.jsonrpc.client_quota import ClientId
+from wsnode.jsonrpc.resource_quota import ClientId
 from wsnode.server.accepting import ConnectionAcceptor, serve
 from wsnode.server.access.origin_policy import OriginPolicy
 from wsnode.server.access.router import Network

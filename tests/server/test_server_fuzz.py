@@ -272,7 +272,7 @@ async def test_mutated_conversations_end_well_and_leave_nothing(
             feed.events.clear()
         nursery.cancel_scope.cancel()
     counters = server.shared.counters
-    assert not any(counters.subscriptions.values())
+    assert not any(server.shared.open_subscriptions.values())
     assert counters.notifications
     assert counters.fallen_behind
     assert (counters.connections, counters.websockets, gate.closed) == (0, 0, 0)

@@ -30,7 +30,7 @@ from wsnode.ethereum.storage.errors import (
 from wsnode.ethereum.storage.folder import ChainFolder
 from wsnode.ethereum.storage.folder_kind import FULL, FolderKind
 from wsnode.ethereum.storage.tables import TABLES
-from wsnode.jsonrpc.client_quota import ClientId
+from wsnode.jsonrpc.resource_quota import ClientId
 from wsnode.store.environment import Environment, Reader, Writer
 
 

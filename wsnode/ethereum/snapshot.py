@@ -21,7 +21,7 @@ from wsnode.ethereum.storage.tables import (
     number_from,
     number_key,
 )
-from wsnode.jsonrpc.client_quota import ClientId
+from wsnode.jsonrpc.resource_quota import ClientId
 from wsnode.store.environment import Environment, Reader
 from wsnode.store.table import Table
 

@@ -26,8 +26,8 @@ from wsnode.server.limits import Limits
 from wsnode.server.observability.logs import configure
 from wsnode.server.observability.open_files import count_free_files, most_files
 from wsnode.server.observability.supervisor import keep_running
+from wsnode.server.scheduling.resources import NodeTotals
 from wsnode.server.server import Server
-from wsnode.server.shared import NodeTotals
 from wsnode.server.transport.encrypted import read_certificate, tls_context
 from wsnode.sync.starknet.settings import FollowStarknetConfig
 

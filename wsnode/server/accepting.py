@@ -8,8 +8,8 @@ from functools import partial
 
 import trio
 
-from wsnode.jsonrpc.client_quota import ClientId
 from wsnode.jsonrpc.errors import LIMIT_EXCEEDED, RpcError
+from wsnode.jsonrpc.resource_quota import ClientId
 from wsnode.server.access.client_address import peer_of
 from wsnode.server.access.request_errors import HttpRequestRefusedError
 from wsnode.server.http.connection import Service

@@ -8,21 +8,22 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeAlias
 import msgspec
 import trio
 
-from wsnode.jsonrpc.client_quota import ClientId
 from wsnode.jsonrpc.dispatcher import Dispatcher
 from wsnode.jsonrpc.errors import INVALID_REQUEST, LIMIT_EXCEEDED, RpcError
+from wsnode.jsonrpc.resource_quota import ClientId
 from wsnode.server.access.api_keys import ApiKey
 from wsnode.server.access.origin_policy import OPEN, OriginPolicy
 from wsnode.server.access.request_errors import HttpRequestRefusedError
 from wsnode.server.access.router import Network, Router
-from wsnode.server.access.subscription_quota import ClientSubscriptionQuota
 from wsnode.server.http.connection import HttpConnection, Page, PageContent, Service
 from wsnode.server.http.files import StaticFile
 from wsnode.server.http.head import MalformedHeadError, Upgrade, read_head, wants_websocket
 from wsnode.server.limit_report import NodeLimits, register_limits
 from wsnode.server.limits import Limits
 from wsnode.server.observability.supervisor import keep_running
-from wsnode.server.shared import NodeTotals, Shared
+from wsnode.server.scheduling.client_quota import ClientQuota
+from wsnode.server.scheduling.resources import NodeTotals
+from wsnode.server.shared import Shared
 from wsnode.server.transport.transport import StreamTransport, Transport, say
 from wsnode.server.websocket.connection import WebSocketConnection
 from wsnode.server.websocket.handshake import refusal, shake_hands
@@ -377,7 +378,8 @@ class Server:
             await self._refuse(transport, refused)
             return None
         api_key = route.caller.api_key
-        quota = ClientSubscriptionQuota(self.shared, route.caller.network, api_key, route.caller.client)
+        network, client_of_key = route.caller.network, route.caller.client
+        quota = ClientQuota(self.shared, client_of_key, network=network, api_key=api_key)
         caller = msgspec.structs.replace(route.caller, quota=quota)
         session = route.dispatcher.session(caller, api_key, shares_results=True)
         connection = WebSocketConnection(

@@ -6,13 +6,11 @@ from typing import Protocol
 
 import msgspec
 
-from wsnode.jsonrpc.client_quota import ClientQuota
 from wsnode.pubsub.fan_out import FanOut
 from wsnode.server.limits import Limits
 from wsnode.server.scheduling.executor import TaskExecutor
 from wsnode.server.scheduling.gc_policy import GcPolicy
-from wsnode.server.scheduling.memory_quota import InputQuota, MemoryQuota
-from wsnode.server.scheduling.response_memory import ResponseMemory
+from wsnode.server.scheduling.resources import Resources
 
 
 class MetricValue(msgspec.Struct, frozen=True):
@@ -37,8 +35,6 @@ class Counters:
         """HTTP connections with a request in progress."""
         self.refusals = Counter[int]()
         """Refusals by HTTP, by status."""
-        self.subscriptions = Counter[tuple[str, str]]()
-        """Open subscriptions, by network and kind."""
         self.notifications = self.fallen_behind = 0
         """Events for which a subscription had no room; `notifications` counts those sent."""
         self.closes = Counter[int]()
@@ -53,57 +49,22 @@ class MessageReceiver(Protocol):
         ...
 
 
-class NodeTotals(Protocol):
-    """Counts of all processes of a node together."""
-
-    @property
-    def subscriptions(self) -> int:
-        """Return the number of open subscriptions of all processes."""
-        ...
-
-    def add_subscriptions(self, count: int) -> None:
-        """Add `count` subscriptions of this process; `count` may be negative."""
-        ...
-
-
-class Shared:
-    """Limits, and their use by all connections together."""
+class Shared(Resources):
+    """State that all connections of a server share: its resources, and what serves them."""
 
     def __init__(self, limits: Limits, *, closes_slow: bool = False) -> None:
-        self.limits = limits
+        super().__init__(limits)
         self.closes_slow = closes_slow
         """True if a client that falls behind with a subscription is closed; otherwise it catches up."""
         self.counters = Counters()
-        self.connections = ClientQuota(limits.connections)
-        """Quota of clients' connections."""
-        self.totals: NodeTotals | None = None
-        """Counts of all processes, None if there is only one."""
-        self.operators = ClientQuota(limits.operators_connections)
-        """Quota of connections on the operators' address, separate from the clients'."""
-        self.subscriptions = ClientQuota(limits.all_subscriptions)
-        self.live_calls = ClientQuota(limits.live_calls)
-        """Quota of values of the state that subscriptions watch."""
         self.fan_outs: list[FanOut] = []
         """Fan-out of each network with subscriptions."""
         self.policy = GcPolicy()
-        self.draining = False
-        """True once the server is about to stop."""
-        self.waiting = MemoryQuota(limits.output_bytes)
-        """Bytes of replies that wait for their clients to read, and of results in the making."""
-        self.response_memory = ResponseMemory(self.waiting)
-        self.executor = TaskExecutor(limits, self.response_memory)
-        self.received = InputQuota(limits.input_bytes)
-        """Bytes of messages and bodies that are incomplete, or belong to calls in flight."""
+        self.executor = TaskExecutor(self)
         self.unfinished: dict[MessageReceiver, float] = {}
         """Time at which each connection's incomplete message began; the oldest comes first."""
 
     def apply(self, limits: Limits) -> None:
         """Replace the limits in force."""
-        self.limits = limits
-        self.executor.apply(limits)
-        self.connections.limit = limits.connections
-        self.operators.limit = limits.operators_connections
-        self.subscriptions.limit = limits.all_subscriptions
-        self.live_calls.limit = limits.live_calls
-        self.waiting.limit = limits.output_bytes
-        self.received.limit = limits.input_bytes
+        super().apply(limits)
+        self.executor.resize(limits.threads)

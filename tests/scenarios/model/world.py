@@ -208,7 +208,7 @@ class World:
         await wait_all_tasks_blocked()
         shared, hub = self.stage.server.shared, self.stage.hub
         assert (shared.waiting.used, shared.received.used, hub.fan_out.queued_bytes) == (0, 0, 0)
-        assert (hub.parameters, shared.counters.subscriptions.total(), shared.counters.connections) == (
+        assert (hub.parameters, shared.open_subscriptions.total(), shared.counters.connections) == (
             0,
             0,
             0,

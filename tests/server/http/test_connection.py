@@ -12,7 +12,7 @@ import trio.testing
 import zstandard
 
 from tests.server.conftest import NUMBER, OpenSite, Site, read_all, until
-from wsnode.jsonrpc.client_quota import ClientId
+from wsnode.jsonrpc.resource_quota import ClientId
 from wsnode.server.access.origin_policy import OriginPolicy
 from wsnode.server.limits import Limits
 from wsnode.server.scheduling.executor import SHORT_THREADS

@@ -20,9 +20,10 @@ from wsnode.jsonrpc.registry import Registry
 from wsnode.jsonrpc.session_limits import SessionBounds
 from wsnode.jsonrpc.work import Await, CallTask, CancelToken, Reply, RunInThread, Step
 from wsnode.server.limits import Limits
+from wsnode.server.scheduling.client_quota import ClientQuota
 from wsnode.server.scheduling.executor import TaskExecutor
 from wsnode.server.scheduling.fair_limiter import FairLimiter
-from wsnode.server.scheduling.response_memory import ConnectionResponseMemory
+from wsnode.server.scheduling.resources import Resources
 
 SECONDS = 5.0
 WAIT = 4.0
@@ -80,21 +81,16 @@ async def errors_after_the_limit(
 
     async with trio.open_nursery() as nursery:
         for key, pending in enumerate(pendings):
-            nursery.start_soon(
-                finish, executor, pending, key, ConnectionResponseMemory(executor.response_memory, 1 << 20)
-            )
+            nursery.start_soon(finish, executor, pending, key, ClientQuota(executor.resources, limit=1 << 20))
             await wait_all_tasks_blocked()
         clock.jump(SECONDS)
     return [json.loads(whole(pending.reply))["error"] for pending in pendings]
 
 
 async def test_a_call_that_has_ended_holds_its_reply_for_nobody_who_still_knows_it() -> None:
-    executor = TaskExecutor(Limits())
+    executor = TaskExecutor(Resources(Limits()))
     call = begun(dispatcher(Gate()), "translate")
-    assert (
-        await executor.finish(call, "key", ConnectionResponseMemory(executor.response_memory, 1 << 20))
-        is not None
-    )
+    assert await executor.finish(call, "key", ClientQuota(executor.resources, limit=1 << 20)) is not None
     assert call.reply is None
 
 
@@ -102,7 +98,7 @@ async def test_a_call_that_has_ended_holds_its_reply_for_nobody_who_still_knows_
 async def test_a_call_whose_turn_never_came_is_told_that_the_server_is_busy(
     mock_clock: MockClock, method: str
 ) -> None:
-    gate, executor = Gate(), TaskExecutor(Limits(threads=1))
+    gate, executor = Gate(), TaskExecutor(Resources(Limits(threads=1)))
     calls = dispatcher(gate)
     pendings = [begun(calls, "wait"), begun(calls, method), begun(calls, "wait")]
     assert await errors_after_the_limit(executor, pendings, mock_clock) == [ABORTED, BUSY, BUSY]
@@ -115,13 +111,11 @@ async def test_a_call_whose_turn_never_came_is_told_that_the_server_is_busy(
 
 
 async def test_the_time_of_a_call_is_what_it_runs_and_not_what_it_waits(mock_clock: MockClock) -> None:
-    gates, executor = (Gate(), Gate()), TaskExecutor(Limits(threads=1))
+    gates, executor = (Gate(), Gate()), TaskExecutor(Resources(Limits(threads=1)))
     pendings = [begun(dispatcher(gate), "wait") for gate in gates]
     async with trio.open_nursery() as nursery:
         for key, pending in enumerate(pendings):
-            nursery.start_soon(
-                finish, executor, pending, key, ConnectionResponseMemory(executor.response_memory, 1 << 20)
-            )
+            nursery.start_soon(finish, executor, pending, key, ClientQuota(executor.resources, limit=1 << 20))
             await wait_all_tasks_blocked()
         mock_clock.jump(WAIT - 0.5)
         gates[0].opened = 1
@@ -138,7 +132,7 @@ def wait_for(condition: Callable[[], Any]) -> None:
 
 
 async def test_of_one_client_the_call_that_began_first_ends_first() -> None:
-    executor, methods, ended = TaskExecutor(Limits()), Registry(), list[int]()
+    executor, methods, ended = TaskExecutor(Resources(Limits())), Registry(), list[int]()
 
     @methods.method("slices", view=False)
     def slices(params: Numbered) -> Generator[Step, Any, int]:
@@ -158,7 +152,7 @@ async def test_of_one_client_the_call_that_began_first_ends_first() -> None:
                 executor,
                 pending,
                 "client",
-                ConnectionResponseMemory(executor.response_memory, 1 << 20),
+                ClientQuota(executor.resources, limit=1 << 20),
             )
     # A call hands its turn on before it asks for another one, so the two oldest alternate.
     assert sorted(ended) == list(range(8))
@@ -185,14 +179,14 @@ async def test_a_reader_waits_for_one_of_its_own_calls_at_most() -> None:
 
 
 async def test_what_waits_for_no_thread_has_begun(mock_clock: MockClock) -> None:
-    executor = TaskExecutor(Limits(threads=1))
+    executor = TaskExecutor(Resources(Limits(threads=1)))
     calls = dispatcher(Gate())
     pendings = [begun(calls, "wait"), begun(calls, "listen")]
     assert await errors_after_the_limit(executor, pendings, mock_clock) == [ABORTED, ABORTED]
 
 
 async def test_threads_are_free_again_after_calls_that_were_never_begun(mock_clock: MockClock) -> None:
-    executor = TaskExecutor(Limits(threads=1))
+    executor = TaskExecutor(Resources(Limits(threads=1)))
     calls = dispatcher(Gate())
     await errors_after_the_limit(executor, [begun(calls, "wait") for _ in range(3)], mock_clock)
     assert executor.workers.waiting == 0
@@ -200,8 +194,12 @@ async def test_threads_are_free_again_after_calls_that_were_never_begun(mock_clo
 
 
 async def test_a_call_that_failed_in_a_thread_leaves_nothing_for_the_collector() -> None:
-    executor, calls, replies = TaskExecutor(Limits(threads=1)), dispatcher(Gate()), list[Reply | None]()
-    account = ConnectionResponseMemory(executor.response_memory, 1 << 20)
+    executor, calls, replies = (
+        TaskExecutor(Resources(Limits(threads=1))),
+        dispatcher(Gate()),
+        list[Reply | None](),
+    )
+    account = ClientQuota(executor.resources, limit=1 << 20)
     with cycles() as found:
         for _ in range(3):
             replies.append(await executor.finish(begun(calls, "translate"), "key", account))

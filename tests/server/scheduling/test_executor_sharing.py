@@ -9,15 +9,16 @@ from trio.testing import MockClock, wait_all_tasks_blocked
 
 from tests.memory_transport import Conversation
 from tests.server.conftest import Gate, OpenSite, View, finish
-from wsnode.jsonrpc.client_quota import ClientId
 from wsnode.jsonrpc.dispatcher import Dispatcher
 from wsnode.jsonrpc.errors import limit_exceeded
 from wsnode.jsonrpc.registry import Registry
+from wsnode.jsonrpc.resource_quota import ClientId
 from wsnode.jsonrpc.session_limits import SessionBounds
 from wsnode.jsonrpc.work import CallTask, RunInThread, Step
 from wsnode.server.limits import Limits
+from wsnode.server.scheduling.client_quota import ClientQuota
 from wsnode.server.scheduling.executor import TaskExecutor
-from wsnode.server.scheduling.response_memory import ConnectionResponseMemory
+from wsnode.server.scheduling.resources import Resources
 
 HEALTH = b"GET /healthz HTTP/1.1\r\nHost: a\r\n\r\n"
 TIMED_OUT = {"code": -32002, "message": "request timed out"}
@@ -76,14 +77,14 @@ async def reply_to_who_never_reads(calls: Dispatcher, text: bytes, clock: MockCl
     """Return the reply of a call whose client makes no room, once `seconds` have gone by."""
     pending = Conversation(calls, None).receive(text)
     assert isinstance(pending, CallTask)
-    executor = TaskExecutor(Limits())
+    executor = TaskExecutor(Resources(Limits()))
     async with trio.open_nursery() as nursery:
         nursery.start_soon(
             finish,
             executor,
             pending,
             ClientId(),
-            ConnectionResponseMemory(executor.response_memory, 1 << 20, NeverRead()),
+            ClientQuota(executor.resources, limit=1 << 20, unread=NeverRead()),
         )
         await wait_all_tasks_blocked()
         assert pending.reply is None
@@ -120,7 +121,7 @@ async def test_so_does_a_batch_call_by_call(mock_clock: MockClock) -> None:
 async def test_a_call_whose_turn_does_not_come_gives_its_view_up_at_its_deadline(
     mock_clock: MockClock,
 ) -> None:
-    gate, executor = Gate(), TaskExecutor(Limits())
+    gate, executor = Gate(), TaskExecutor(Resources(Limits()))
     batch = b"[%b,%b]" % (request("slices"), request("number", 2))
     pendings = [
         Conversation(dispatcher(gate, batch_seconds=60.0), None).receive(text)
@@ -135,7 +136,7 @@ async def test_a_call_whose_turn_does_not_come_gives_its_view_up_at_its_deadline
                 executor,
                 pending,
                 ClientId(),
-                ConnectionResponseMemory(executor.response_memory, 1 << 20),
+                ClientQuota(executor.resources, limit=1 << 20),
             )
         await wait_all_tasks_blocked()
         mock_clock.jump(60.0)
@@ -174,7 +175,7 @@ async def test_a_view_that_cannot_be_opened_is_refused_to_that_call_alone() -> N
 
 
 async def test_compression_waits_for_no_thread_that_a_call_runs_in() -> None:
-    gate, executor = Gate(), TaskExecutor(Limits(threads=1))
+    gate, executor = Gate(), TaskExecutor(Resources(Limits(threads=1)))
     async with trio.open_nursery() as nursery:
         nursery.start_soon(executor.workers.run, ClientId(), gate.pass_through)
         with trio.fail_after(60):
@@ -183,7 +184,7 @@ async def test_compression_waits_for_no_thread_that_a_call_runs_in() -> None:
 
 
 async def test_one_address_runs_calls_in_half_of_the_threads() -> None:
-    gate, executor = Gate(), TaskExecutor(Limits(threads=2))
+    gate, executor = Gate(), TaskExecutor(Resources(Limits(threads=2)))
     async with trio.open_nursery() as nursery:
         for _ in range(3):
             nursery.start_soon(executor.workers.run, ClientId("192.0.2.1"), gate.pass_through)

@@ -4,7 +4,7 @@ import pytest
 import trio
 import trio.testing
 
-from wsnode.jsonrpc.client_quota import ClientId
+from wsnode.jsonrpc.resource_quota import ClientId
 from wsnode.server.scheduling.fair_limiter import SHORTEST_TURN, FairLimiter, first_turn
 
 

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from wsnode.jsonrpc.client_quota import ClientId
+from wsnode.jsonrpc.resource_quota import ClientId
 from wsnode.server.scheduling.memory_quota import OVERFLOW_BYTES, SHARE_BYTES, InputQuota, MemoryQuota
 
 LIMIT = 64 * SHARE_BYTES

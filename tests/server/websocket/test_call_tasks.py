@@ -8,7 +8,7 @@ import trio
 from trio.testing import wait_all_tasks_blocked
 
 from tests.server.conftest import OpenSite, until
-from wsnode.jsonrpc.client_quota import ClientId
+from wsnode.jsonrpc.resource_quota import ClientId
 from wsnode.jsonrpc.work import CallTask
 from wsnode.server.limits import Limits
 from wsnode.server.scheduling.executor import TaskExecutor

@@ -113,7 +113,7 @@ async def test_what_a_batch_has_no_room_to_name_is_not_subscribed_to(open_site: 
         site.feed.publish(1)
         assert (await peer.reply())["subscription"] == named["result"]
         assert len(site.feed.group) == 1
-        assert site.server.shared.counters.subscriptions == {("test", "numbers"): 1}
+        assert site.server.shared.open_subscriptions == {("test", "numbers"): 1}
 
 
 async def test_over_http_nothing_can_be_subscribed_to(open_site: OpenSite) -> None:
@@ -147,7 +147,7 @@ async def test_subscriptions_end_with_their_connection(open_site: OpenSite) -> N
         await gone.stream.aclose()
         await trio.testing.wait_all_tasks_blocked()
         assert len(site.feed.group) == 1
-        assert site.server.shared.counters.subscriptions == {("test", "numbers"): 1}
+        assert site.server.shared.open_subscriptions == {("test", "numbers"): 1}
         await peer.send_raw(masked(0x88, b"\x03\xe8"))
         assert await peer.close_code() == 1000
         assert len(site.feed.group) == 0

@@ -7,7 +7,7 @@ from trio.testing import wait_all_tasks_blocked
 
 from tests.drawing import examples
 from tests.server.conftest import OpenSite, until
-from wsnode.jsonrpc.client_quota import ClientId
+from wsnode.jsonrpc.resource_quota import ClientId
 from wsnode.jsonrpc.work import ReplyChunks
 from wsnode.server.scheduling.executor import SHORT_THREADS
 from wsnode.server.scheduling.memory_quota import MemoryQuota

@@ -10,8 +10,8 @@ import trio
 from wsnode.ethereum.head import Head
 from wsnode.ethereum.live.hub import Hub
 from wsnode.ethereum.primitives.values import Hash32, hexadecimal
-from wsnode.jsonrpc.client_quota import ClientQuota
 from wsnode.jsonrpc.errors import RESOURCE_NOT_FOUND, RpcError
+from wsnode.jsonrpc.resource_quota import ResourceQuota
 
 Announced = Callable[[], int | None]
 """Function that returns the height of the chain at other nodes, None if unknown.
@@ -79,7 +79,7 @@ class BlockBarrier:
         self._hub = hub
         self._announced = announced
         self.seconds = seconds
-        self._waiting = ClientQuota(most)
+        self._waiting = ResourceQuota(most)
         self.waits = self.missed = 0
         """Number of waits, and in `missed` the number of those that ended without the block."""
         self._written: tuple[Head, str] | None = None

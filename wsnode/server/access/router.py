@@ -6,17 +6,17 @@ from typing import Any, Protocol
 
 import msgspec
 
-from wsnode.jsonrpc.client_quota import ClientId
 from wsnode.jsonrpc.dispatcher import Dispatcher
 from wsnode.jsonrpc.errors import INVALID_REQUEST, RpcError
 from wsnode.jsonrpc.fast_path import VersionedCache
 from wsnode.jsonrpc.registry import Registry
+from wsnode.jsonrpc.resource_quota import ClientId
 from wsnode.jsonrpc.work import View
 from wsnode.pubsub.fan_out import FanOut
 from wsnode.server.access.api_keys import ApiKey
 from wsnode.server.access.origin_policy import OPEN, OriginPolicy, without_port
 from wsnode.server.access.request_errors import HttpRequestRefusedError
-from wsnode.server.access.subscription_quota import ClientSubscriptionQuota
+from wsnode.server.scheduling.client_quota import ClientQuota
 from wsnode.server.shared import MetricValue
 
 _PATH = re.compile(r"/(?P<socket>ws/)?v3(?:/(?P<key>[^/]*))?(?:/rpc/(?P<version>[^/]*))?")
@@ -35,7 +35,7 @@ class Caller(msgspec.Struct, frozen=True, kw_only=True):
     """Version of a specification at the end of the path, such as `v0_9`; None for the newest."""
     client: ClientId | None = None
     """Connection, by which the caller's use of shared bounds is counted."""
-    quota: ClientSubscriptionQuota | None = None
+    quota: ClientQuota | None = None
     """Quota of subscriptions; None over HTTP."""
 
     @property

@@ -15,10 +15,10 @@ import h11
 import msgspec
 import trio
 
-from wsnode.jsonrpc.client_quota import ClientId, ClientQuota
 from wsnode.jsonrpc.dispatcher import Dispatcher
 from wsnode.jsonrpc.errors import invalid_request, limit_exceeded
 from wsnode.jsonrpc.fast_path import FastPath
+from wsnode.jsonrpc.resource_quota import ClientId, ResourceQuota
 from wsnode.jsonrpc.work import CallMaker, CallTask, Reply, pieces_of, size_of
 from wsnode.server.access.api_keys import Admission
 from wsnode.server.access.min_block import HEAD_HEADER, Arrival, arrival_of
@@ -33,9 +33,9 @@ from wsnode.server.http.head import Upgrade, head_size, is_no_request, wants_web
 from wsnode.server.http.headers import Headers, cross_origin, headers_of, preflight, shared_refusal
 from wsnode.server.http.responses import JSON, Response, refused, serialize
 from wsnode.server.limits import Limits
+from wsnode.server.scheduling.client_quota import ClientQuota
 from wsnode.server.scheduling.executor import too_many_calls
 from wsnode.server.scheduling.fair_limiter import first_turn
-from wsnode.server.scheduling.response_memory import ConnectionResponseMemory
 from wsnode.server.shared import Shared
 from wsnode.server.transport.chunking import PARCEL_BYTES, coalesce
 from wsnode.server.transport.transport import Transport, linger, receive_by, receive_within, send_all
@@ -61,7 +61,7 @@ class Service(msgspec.Struct, frozen=True):
     router: Router
     shared: Shared
     pages: Mapping[str, Page]
-    connections: ClientQuota
+    connections: ResourceQuota
     """Bound on the connections of these clients."""
     files: Mapping[str, StaticFile] = {}
     """Files served by GET besides the pages, by path, for hosts of a network."""
@@ -356,7 +356,7 @@ class HttpConnection:
         """Return the reply to a body, empty if there is none, and the moment of the data in it."""
         dispatcher, client = route.dispatcher, route.caller.client
         session = dispatcher.session(route.caller, admission, shares_results=True)
-        if not self._service.shared.executor.calls.admits(client):
+        if not self._service.shared.calls.admits(client):
             session.refusal = too_many_calls()
         answer = dispatcher.handle(body, session)
         session.end_turn()
@@ -410,8 +410,8 @@ class HttpConnection:
         disconnects before.
         """
         shared = self._service.shared
-        account = ConnectionResponseMemory(shared.response_memory, shared.limits.outbox_bytes, client=client)
-        return await self._while_there(lambda: shared.executor.finish(task, client, account))
+        quota = ClientQuota(shared, client)
+        return await self._while_there(lambda: shared.executor.finish(task, client, quota))
 
     async def _while_there(self, work: Callable[[], Awaitable[T]]) -> T:
         """Return the result of `work()`; cancel it and raise _DisconnectedError if the client leaves

@@ -157,7 +157,7 @@ class Metrics(Collector):
         for name, number in numbers.items():
             yield _labelled(name, {(): number})
         yield _labelled("wsnode_limit", {(name,): getattr(limits, name) for name in BOUNDS_SHOWN})
-        yield _labelled("wsnode_subscriptions", counters.subscriptions)
+        yield _labelled("wsnode_subscriptions", shared.open_subscriptions)
         refusals = {(str(status),): count for status, count in counters.refusals.items()}
         yield _labelled("wsnode_http_errors_total", refusals)
         closes = {(str(code),): count for code, count in counters.closes.items()}

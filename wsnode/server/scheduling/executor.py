@@ -7,14 +7,12 @@ from typing import Any
 
 import trio
 
-from wsnode.jsonrpc.client_quota import ClientQuota
 from wsnode.jsonrpc.errors import NotStartedError, RpcError, TimeLimitError, limit_exceeded
 from wsnode.jsonrpc.work import Await, CallTask, Gather, Reply, RunInThread
-from wsnode.server.limits import Limits
+from wsnode.server.scheduling.client_quota import ClientQuota
 from wsnode.server.scheduling.deadlines import CoalescedDeadlines
 from wsnode.server.scheduling.fair_limiter import FairLimiter
-from wsnode.server.scheduling.memory_quota import MemoryQuota
-from wsnode.server.scheduling.response_memory import ConnectionResponseMemory, ResponseMemory
+from wsnode.server.scheduling.resources import Resources
 from wsnode.server.scheduling.worker_pool import ThreadTurn, WorkerPool, WorkerPoolFullError
 
 SHORT_THREADS = 2
@@ -28,47 +26,44 @@ class TaskExecutor:
     most, however many calls are in flight.
     """
 
-    def __init__(self, limits: Limits, response_memory: ResponseMemory | None = None) -> None:
-        response_memory = response_memory or ResponseMemory(MemoryQuota(limits.output_bytes))
+    def __init__(self, resources: Resources) -> None:
+        threads = resources.limits.threads
         self.turns = FairLimiter(1)
         """Turns for slices of slow calls, and for other long work on the event loop's thread."""
-        self.workers = WorkerPool(limits.threads)
-        self._large = FairLimiter(limits.threads)
+        self.workers = WorkerPool(threads)
+        self._large = FairLimiter(threads)
         """Limit of concurrent work in threads with a large result."""
         self.short_work = WorkerPool(SHORT_THREADS)
-        self.calls = ClientQuota(limits.calls)
-        """Quota of slow calls in flight."""
-        self.response_memory = response_memory
+        self.resources = resources
         self._deadlines = CoalescedDeadlines()
         self._idle = trio.Event()
 
-    def apply(self, limits: Limits) -> None:
-        """Apply new limits; calls in flight continue."""
-        self.calls.limit = limits.calls
-        self.workers.resize(limits.threads)
-        self._large.resize(limits.threads)
+    def resize(self, threads: int) -> None:
+        """Change the number of threads for calls; calls in flight continue."""
+        self.workers.resize(threads)
+        self._large.resize(threads)
 
     @property
     def in_flight(self) -> int:
         """Return the number of slow calls in flight."""
-        return self.calls.used
+        return self.resources.calls.used
 
-    async def finish(self, call: CallTask, client: Any, account: ConnectionResponseMemory) -> Reply | None:
-        """Run `call` to its end and return its reply, None for a notification; it waits while `account` has
+    async def finish(self, call: CallTask, client: Any, quota: ClientQuota) -> Reply | None:
+        """Run `call` to its end and return its reply, None for a notification; it waits while `quota` has
         no room for more of its result.
 
         A call beyond its deadline fails, which releases its view. Of several calls of a client the oldest has
         its turns first.
         """
-        self.calls.take(client)
-        account.begin(call)
+        self.resources.calls.take(client)
+        quota.begin(call)
         try:
-            while not await self._go_on(call, client, account):
+            while not await self._go_on(call, client, quota):
                 pass
             return call.take_reply()
         finally:
-            account.end(call)
-            self.calls.give_back(client)
+            quota.end(call)
+            self.resources.calls.give_back(client)
             if not self.in_flight:
                 self._idle.set()
             call.close()
@@ -80,13 +75,13 @@ class TaskExecutor:
                 self._idle = trio.Event()
                 await self._idle.wait()
 
-    async def _go_on(self, call: CallTask, client: Any, account: ConnectionResponseMemory) -> bool:
+    async def _go_on(self, call: CallTask, client: Any, quota: ClientQuota) -> bool:
         refusal: RpcError | None = None
         # One for all slices up to the next step: it costs as much as a turn that nobody else waits for.
         with self._deadlines.move_on_at(call.deadline) as waiting:
-            while (refusal := await account.wait_turn(call)) is None and call.step is None:
+            while (refusal := await quota.wait_turn(call)) is None and call.step is None:
                 await self.turns.acquire(client, call.age)
-                if self._run_slice(call, client, account):
+                if self._run_slice(call, client, quota):
                     return True
         if waiting.cancelled_caught:
             has_ended = call.fail(TimeLimitError())
@@ -94,26 +89,24 @@ class TaskExecutor:
             has_ended = call.fail(refusal)
         else:
             assert call.step is not None
-            has_ended = await self._work(call, call.step, client, account)
-        account.note(call)
+            has_ended = await self._work(call, call.step, client, quota)
+        quota.note(call)
         return has_ended
 
-    def _run_slice(self, call: CallTask, client: Any, account: ConnectionResponseMemory) -> bool:
+    def _run_slice(self, call: CallTask, client: Any, quota: ClientQuota) -> bool:
         try:
             # Those before it in the queue may have used up what there was room for.
-            if not account.may_go_on(call):
+            if not quota.may_go_on(call):
                 return False
             has_ended = call.resume()
-            account.note(call)
+            quota.note(call)
             return has_ended
         finally:
             self.turns.release(client)
 
-    async def _work(
-        self, call: CallTask, work: RunInThread | Await, client: Any, account: ConnectionResponseMemory
-    ) -> bool:
+    async def _work(self, call: CallTask, work: RunInThread | Await, client: Any, quota: ClientQuota) -> bool:
         with self._deadlines.move_on_at(_end_of_wait(work, call)) as scope:
-            turn = _turn_for(work, call, account, scope)
+            turn = _turn_for(work, call, quota, scope)
             try:
                 if isinstance(work, Gather):
                     value = await gather(work.functions)
@@ -144,11 +137,11 @@ class TaskExecutor:
             self._large.release(client)
 
     async def _run_large(self, client: Any, work: RunInThread, turn: ThreadTurn) -> Any:
-        await self.response_memory.reserve(client, work.most_bytes)
+        await self.resources.waiting.reserve(client, work.most_bytes)
         try:
             return await self.workers.run(client, work.function, turn)
         finally:
-            self.response_memory.give_back(client, work.most_bytes)
+            self.resources.waiting.end_reservation(client, work.most_bytes)
 
 
 async def gather(functions: Sequence[Callable[[], Awaitable[Any]]]) -> list[Exception | None]:
@@ -172,7 +165,7 @@ async def gather(functions: Sequence[Callable[[], Awaitable[Any]]]) -> list[Exce
 
 
 def _turn_for(
-    work: RunInThread | Await, call: CallTask, account: ConnectionResponseMemory, scope: trio.CancelScope
+    work: RunInThread | Await, call: CallTask, quota: ClientQuota, scope: trio.CancelScope
 ) -> ThreadTurn:
     """Return the turn for which work waits; its `seconds` begin when the turn comes."""
 
@@ -185,7 +178,7 @@ def _turn_for(
 
     # A call may use the room that it has reserved.
     has_room = isinstance(work, RunInThread) and work.most_bytes > 0
-    may_begin = (lambda: not account.is_closed) if has_room else partial(account.may_go_on, call)
+    may_begin = (lambda: not quota.is_closed) if has_room else partial(quota.may_go_on, call)
     return ThreadTurn(may_begin, begin, call.age)
 
 

@@ -5,7 +5,7 @@ from typing import Any, NamedTuple, TypeAlias
 
 import trio
 
-from wsnode.jsonrpc.client_quota import ClientQuota, quota_key
+from wsnode.jsonrpc.resource_quota import ResourceQuota, quota_key
 from wsnode.jsonrpc.work import next_age
 
 SHORTEST_TURN = 0.0001
@@ -82,7 +82,7 @@ class FairLimiter:
     """
 
     def __init__(self, capacity: int) -> None:
-        self._taken = ClientQuota(capacity, little=1)
+        self._taken = ResourceQuota(capacity, little=1)
         self._waiting: dict[Any, _Waiters] = {}
         """Waiting tasks by holder (`quota_key`)."""
 

@@ -3,15 +3,21 @@
 from collections.abc import Callable
 from typing import Any, Protocol
 
-from wsnode.jsonrpc.client_quota import ClientQuota, quota_key
+import trio
+
+from wsnode.jsonrpc.resource_quota import ResourceQuota, quota_key
 
 OVERFLOW_BYTES = 64 * 1024 * 1024
 """Bytes above a limit from which the largest holder is ended."""
+AGAIN_SECONDS = 0.05
+"""Seconds between two checks by a waiting call for room."""
+WOKEN_AT_ONCE = 4
+"""Calls woken at each change. Every connection may have one, and a change makes room for few."""
 SHARE_BYTES = 64 * 1024
 """Bytes guaranteed to each peer even above the limit, so that none is starved by others."""
 
 
-class MemoryQuota(ClientQuota):
+class MemoryQuota(ResourceQuota):
     """Quota of bytes held by connections; a client may hold `SHARE_BYTES` even when the quota is used up."""
 
     __slots__ = ("on_overflow",)
@@ -110,3 +116,95 @@ class InputQuota(MemoryQuota):
         self._count(largest, 0)
         largest.evict()
         return True
+
+
+class ResultOwner(Protocol):
+    """Connection whose calls hold bytes of partial results."""
+
+    @property
+    def client(self) -> Any:
+        """Return the client for which its bytes are counted."""
+        ...
+
+    @property
+    def made(self) -> int:
+        """Return the bytes held by its calls."""
+        ...
+
+    @property
+    def is_closed(self) -> bool:
+        """Return True if its calls are about to end unanswered."""
+        ...
+
+    def refuse_largest(self) -> None:
+        """Refuse the call that holds the most bytes."""
+        ...
+
+
+class OutputQuota(MemoryQuota):
+    """Quota of bytes of replies: those that wait to be read, and partial results of calls.
+
+    Once it is used up, no call of a peer with its full share makes more. If then calls hold more than unread
+    replies do, one call of the peer with the most is refused, so that others can end.
+    """
+
+    __slots__ = ("_changed", "_reserved", "in_calls", "owners", "refusable")
+
+    def __init__(self, limit: int) -> None:
+        super().__init__(limit)
+        self.in_calls = 0
+        """Bytes held by calls."""
+        self.owners: dict[ResultOwner, None] = {}
+        """Connections that have calls in flight."""
+        self.refusable = MemoryQuota(limit)
+        """Bytes that would be released by refusing calls."""
+        self._reserved = 0
+        self._changed = trio.lowlevel.ParkingLot()
+
+    def add_result(self, client: Any, size: int) -> None:
+        """Count `size` bytes of a partial result for `client`; a negative size releases bytes."""
+        self.in_calls += size
+        self.add(client, size)
+        if size < 0:
+            self._changed.unpark(count=WOKEN_AT_ONCE)
+
+    async def wait_change(self) -> None:
+        """Wait for a call's release of bytes, `AGAIN_SECONDS` at most."""
+        with trio.move_on_after(AGAIN_SECONDS):
+            await self._changed.park()
+
+    async def reserve(self, client: Any, size: int) -> None:
+        """Wait until there is room for `size` bytes, and reserve them for `client` until `end_reservation`.
+
+        At most half of the quota can be reserved, since the reserved results may turn out small.
+        """
+        while not self._has_room(size):
+            await self.wait_change()
+        self._reserved += size
+        self.add_result(client, size)
+
+    def end_reservation(self, client: Any, size: int) -> None:
+        """Release `size` reserved bytes."""
+        self._reserved -= size
+        self.add_result(client, -size)
+
+    def _has_room(self, size: int) -> bool:
+        if self._reserved and 2 * (self._reserved + size) > self.limit:
+            return False
+        return not self.used or self.used + size <= self.limit
+
+    def shed(self) -> None:
+        """Refuse the largest call of the peer with the most bytes in calls, if its bytes make enough room."""
+        if (peer := self.refusable.largest) is None:
+            return
+        made = self.refusable.held_by(peer)
+        mine = [owner for owner in self.owners if quota_key(owner.client) == peer and not owner.is_closed]
+        largest = max(mine, key=lambda owner: owner.made)
+        kept = self.used
+        if self.has_used_up(largest.client):
+            kept = self.held_by(largest.client)
+        else:
+            made = self.refusable.used
+        # If unread replies or reservations are most of it, no refusal helps.
+        if 2 * made >= kept:
+            largest.refuse_largest()

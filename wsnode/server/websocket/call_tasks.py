@@ -5,11 +5,10 @@ from typing import Any
 
 import trio
 
-from wsnode.jsonrpc.client_quota import ClientId
 from wsnode.jsonrpc.context import Session
 from wsnode.jsonrpc.work import CallTask
+from wsnode.server.scheduling.client_quota import ClientQuota
 from wsnode.server.scheduling.executor import too_many_calls
-from wsnode.server.scheduling.response_memory import ConnectionResponseMemory
 from wsnode.server.shared import Shared
 from wsnode.server.websocket.channel import SocketChannel
 from wsnode.server.websocket.outbox import Outbox
@@ -27,11 +26,10 @@ class CallTasks:
     """Runs slow calls as tasks of the connection, and posts their replies."""
 
     __slots__ = (
-        "_account",
         "_channel",
         "_client",
         "_idle",
-        "_outbox",
+        "_quota",
         "_scopes",
         "_sending",
         "_session",
@@ -46,20 +44,19 @@ class CallTasks:
         outbox: Outbox,
         channel: SocketChannel,
         shared: Shared,
-        client: ClientId,
+        quota: ClientQuota,
     ) -> None:
         self._session = session
         self._sending = sending
-        self._outbox = outbox
         self._channel = channel
         self._shared = shared
-        self._client = client
+        self._client = quota.client
+        self._quota = quota
+        quota.count_unread(outbox)
         self.bytes = 0
         """Bytes of the messages of calls in flight, small messages excluded."""
         # Of most connections it is always empty, and an empty set takes 150 bytes more than a dictionary.
         self._scopes: dict[trio.CancelScope, None] = {}
-        self._account: ConnectionResponseMemory | None = None
-        """Memory account of the calls in flight, None if there are none."""
         self._idle: trio.Event | None = None
 
     @property
@@ -72,7 +69,7 @@ class CallTasks:
         """Return True if no further slow call may begin."""
         shared, limits = self._shared, self._shared.limits
         many = len(self._scopes) >= limits.calls_per_connection or self.bytes > limits.call_bytes
-        return many or not shared.executor.calls.admits(self._client)
+        return many or not shared.calls.admits(self._client)
 
     def begin_turn(self) -> None:
         """Begin a turn: slow calls of the session may begin, or are refused while too many are in flight."""
@@ -95,16 +92,11 @@ class CallTasks:
         self._session.eager = False
         if self.is_full:
             self._session.refusal = too_many_calls()
-        if self._account is None:
-            self._account = ConnectionResponseMemory(
-                self._shared.response_memory, self._outbox.limit, self._outbox, self._client
-            )
-        start(self._finish, task, self._account, scope, size, recount)
+        start(self._finish, task, scope, size, recount)
 
     def halt(self) -> None:
         """Stop all calls from making more of their results: they are about to end unanswered."""
-        if self._account is not None:
-            self._account.close()
+        self._quota.close()
 
     def cancel(self) -> None:
         """End all calls unanswered."""
@@ -138,7 +130,6 @@ class CallTasks:
     async def _finish(
         self,
         task: CallTask,
-        account: ConnectionResponseMemory,
         scope: trio.CancelScope,
         size: int,
         recount: Callable[[], None],
@@ -146,12 +137,11 @@ class CallTasks:
         reply = None
         try:
             with scope:
-                reply = await self._shared.executor.finish(task, self._client, account)
+                reply = await self._shared.executor.finish(task, self._client, self._quota)
         finally:
             self._scopes.pop(scope, None)
             self._count(-size, recount)
             if not self._scopes:
-                self._account = None
                 self._session.eager = True
                 if self._idle is not None:
                     self._idle.set()

@@ -10,7 +10,7 @@ from websockets.frames import CloseCode
 
 from wsnode.pubsub.event import Event
 from wsnode.pubsub.subscription import ConnectionSubscriptions, Subscription
-from wsnode.server.access.subscription_quota import ClientSubscriptionQuota
+from wsnode.server.scheduling.client_quota import ClientQuota
 from wsnode.server.shared import Shared
 from wsnode.server.websocket.notifications import pieces_of
 from wsnode.server.websocket.outbox import Outbox
@@ -55,7 +55,7 @@ class SocketChannel:
         connection: NotificationConnection,
         outbox: Outbox,
         shared: Shared,
-        quota: ClientSubscriptionQuota,
+        quota: ClientQuota,
         encoding: int,
         rpc_version: str | None = None,
     ) -> None:

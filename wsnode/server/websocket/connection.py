@@ -19,7 +19,7 @@ from wsnode.jsonrpc.context import Session
 from wsnode.jsonrpc.dispatcher import Dispatcher
 from wsnode.jsonrpc.fast_path import FastPath
 from wsnode.jsonrpc.work import CallTask, size_of
-from wsnode.server.access.subscription_quota import ClientSubscriptionQuota
+from wsnode.server.scheduling.client_quota import ClientQuota
 from wsnode.server.scheduling.fair_limiter import first_turn
 from wsnode.server.scheduling.memory_quota import SHARE_BYTES
 from wsnode.server.shared import Shared
@@ -78,7 +78,7 @@ class WebSocketConnection:
         dispatcher: Dispatcher,
         session: Session,
         shared: Shared,
-        quota: ClientSubscriptionQuota,
+        quota: ClientQuota,
         deflate: PerMessageDeflate | None = None,
     ) -> None:
         limits, client = shared.limits, quota.client
@@ -95,7 +95,7 @@ class WebSocketConnection:
         version = getattr(session.caller, "rpc_version", None)
         self._channel = SocketChannel(self, self._outbox, shared, quota, encoding, version)
         self._sending = FrameSender(self, self._framing, self._outbox, self._channel, shared, deflate, client)
-        self._slow = CallTasks(session, self._sending, self._outbox, self._channel, shared, client)
+        self._slow = CallTasks(session, self._sending, self._outbox, self._channel, shared, quota)
         self.post = self._sending.post
         """Sends whole frames after everything that was sent before."""
         self._backlog: list[bytes] = []

@@ -8,9 +8,9 @@ from websockets.extensions.permessage_deflate import PerMessageDeflate
 from websockets.http11 import Request, Response
 from websockets.server import ServerProtocol
 
-from wsnode.jsonrpc.client_quota import ClientId
 from wsnode.jsonrpc.codec import NULL, error_reply
 from wsnode.jsonrpc.errors import RpcError, invalid_request
+from wsnode.jsonrpc.resource_quota import ClientId
 from wsnode.server.access.min_block import Arrival, arrival_of, demanded_by
 from wsnode.server.access.request_errors import HttpRequestRefusedError, bad_request
 from wsnode.server.access.request_target import target_of

@@ -6,7 +6,7 @@ from contextlib import contextmanager
 
 import trio
 
-from wsnode.jsonrpc.client_quota import ClientId
+from wsnode.jsonrpc.resource_quota import ClientId
 from wsnode.jsonrpc.work import Reply, pieces_of, size_of
 from wsnode.server.scheduling.memory_quota import SHARE_BYTES, MemoryQuota
 from wsnode.server.transport.transport import Transport

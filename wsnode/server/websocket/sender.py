@@ -7,7 +7,7 @@ import trio
 from websockets.extensions.permessage_deflate import PerMessageDeflate
 from websockets.protocol import SEND_EOF
 
-from wsnode.jsonrpc.client_quota import ClientId
+from wsnode.jsonrpc.resource_quota import ClientId
 from wsnode.jsonrpc.work import Reply, pieces_of, size_of
 from wsnode.pubsub.subscription import Subscription
 from wsnode.server.shared import Shared

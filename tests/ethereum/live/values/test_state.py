@@ -29,8 +29,8 @@ from wsnode.ethereum.rpc.logs.live_values.quota import LiveQuota
 from wsnode.jsonrpc.errors import RpcError
 from wsnode.pubsub.subscription import ConnectionSubscriptions
 from wsnode.server.access.api_keys import ApiKey, KeyLimits
-from wsnode.server.access.subscription_quota import ClientSubscriptionQuota
 from wsnode.server.limits import Limits
+from wsnode.server.scheduling.client_quota import ClientQuota
 from wsnode.server.shared import Shared
 
 STORE = b"\xd0" * 20
@@ -385,7 +385,7 @@ async def test_values_of_all_networks_of_a_process_count_together(storing: Growi
     quotas = [LiveQuota(hub, CallLimits()) for hub in hubs]
     channels = [RecordingChannel() for _ in hubs]
     for name, channel in zip(("one", "two"), channels, strict=True):
-        quota = ClientSubscriptionQuota(shared, name, None)
+        quota = ClientQuota(shared, network=name)
         channel.subscriptions = ConnectionSubscriptions(channel, quota)
     give_back = quotas[0].giving_back(channels[0], 5)
     quotas[0].take(channels[0], 5)

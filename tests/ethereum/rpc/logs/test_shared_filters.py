@@ -32,9 +32,9 @@ from wsnode.ethereum.rpc.logs.shared_filters import (
 )
 from wsnode.ethereum.rpc.registry import build_registry
 from wsnode.ethereum.snapshot import Snapshot
-from wsnode.jsonrpc.client_quota import ClientId
 from wsnode.jsonrpc.dispatcher import Dispatcher
 from wsnode.jsonrpc.errors import LIMIT_EXCEEDED, RESOURCE_NOT_FOUND, RpcError
+from wsnode.jsonrpc.resource_quota import ClientId
 from wsnode.store.environment import Environment
 
 LOG = (EMITTERS[0], TOPICS[:1])

@@ -12,8 +12,8 @@ from wsnode.ethereum.chain import Chain
 from wsnode.ethereum.rpc.registry import build_registry
 from wsnode.ethereum.rpc.transactions.partner_fallback import StaleHeadDetector, add_forwarding
 from wsnode.ethereum.rpc.transactions.partner_transaction import PartnerAnswerError, checked_transaction
-from wsnode.jsonrpc.client_quota import ClientId
 from wsnode.jsonrpc.dispatcher import Dispatcher
+from wsnode.jsonrpc.resource_quota import ClientId
 from wsnode.jsonrpc.work import CallTask
 from wsnode.store.errors import StoreError
 from wsnode.upstream.errors import UpstreamError

@@ -13,8 +13,8 @@ from wsnode.ethereum.primitives.values import BlockNumber, Hash32
 from wsnode.ethereum.rpc.logs.filter_object import FilterObject
 from wsnode.ethereum.snapshot import Snapshot
 from wsnode.ethereum.state import ChainSpec
-from wsnode.jsonrpc.client_quota import ClientId
 from wsnode.jsonrpc.errors import limit_exceeded
+from wsnode.jsonrpc.resource_quota import ClientId
 from wsnode.jsonrpc.work import ReplyChunks
 
 Slices: TypeAlias = Generator[int | None, Any, bytes | ReplyChunks]

@@ -9,8 +9,8 @@ from typing import Final, Protocol
 from wsnode.ethereum.rpc.common.limits import CallLimits
 from wsnode.ethereum.rpc.logs.filter_changes import Filter
 from wsnode.ethereum.snapshot import CallerContext
-from wsnode.jsonrpc.client_quota import ClientQuota
 from wsnode.jsonrpc.errors import limit_exceeded
+from wsnode.jsonrpc.resource_quota import ResourceQuota
 
 _IDENTITY_BYTES: Final = 16
 IDENTITY_LENGTH: Final = 2 + 2 * _IDENTITY_BYTES
@@ -49,7 +49,7 @@ class InMemoryFilters:
         self._filters: OrderedDict[str, Filter] = OrderedDict()
         self._weight = 0
         self._owned: Counter[str | None] = Counter()
-        self._share = ClientQuota(limits.filters)
+        self._share = ResourceQuota(limits.filters)
 
     def add(self, new: Filter, caller: CallerContext) -> str:
         """Store a filter, and return its id.

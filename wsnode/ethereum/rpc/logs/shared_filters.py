@@ -28,7 +28,7 @@ from wsnode.ethereum.rpc.logs.filter_table import (
     require_room,
 )
 from wsnode.ethereum.snapshot import CallerContext
-from wsnode.jsonrpc.client_quota import ClientId, ClientQuota
+from wsnode.jsonrpc.resource_quota import ClientId, ResourceQuota
 from wsnode.store.environment import Environment, Reader, Writer
 from wsnode.store.errors import DamagedRowError, SnapshotLostError, StoreError
 from wsnode.store.table import Table
@@ -269,7 +269,7 @@ class SharedFilters:
     def _require_room(self, writer: Writer, new: Filter, saved: SavedFilter, client: ClientId | None) -> None:
         owned = 0 if saved.owner is None else _counted(writer, _owner_key(saved.owner))
         require_room(self._limits, new, owned, _counted(writer, _PARAMETERS))
-        share, held = ClientQuota(self._limits.filters), _counted(writer, _client_key(saved.client))
+        share, held = ResourceQuota(self._limits.filters), _counted(writer, _client_key(saved.client))
         share.take(client, held)
         share.take(object(), writer.entries(FILTERS) - held)
         share.take_or_refuse(client, "too many filters")

@@ -15,10 +15,10 @@ from wsnode.ethereum.rpc.common.decoding import kind, mismatch
 from wsnode.ethereum.rpc.common.parameters import Data
 from wsnode.ethereum.rpc.transactions.sending import SENDING_ERRORS, TransactionSender
 from wsnode.ethereum.snapshot import CallerContext
-from wsnode.jsonrpc.client_quota import ClientQuota
 from wsnode.jsonrpc.codec import register_type
 from wsnode.jsonrpc.errors import RpcError, TimeLimitError, limit_exceeded
 from wsnode.jsonrpc.registry import Registry
+from wsnode.jsonrpc.resource_quota import ResourceQuota
 from wsnode.jsonrpc.schema import COUNT, reference
 from wsnode.jsonrpc.work import Await, Step, Steps
 
@@ -51,7 +51,7 @@ class InclusionWaiter:
     def __init__(self, sending: TransactionSender, hub: Hub) -> None:
         self._sending = sending
         self._hub = hub
-        self._waiting = ClientQuota(MOST_WAITING)
+        self._waiting = ResourceQuota(MOST_WAITING)
 
     def send(self, caller: CallerContext, params: SyncParameters) -> Steps:
         """Return the receipt of the sent transaction, once a block includes it."""

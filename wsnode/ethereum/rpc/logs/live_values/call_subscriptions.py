@@ -26,8 +26,8 @@ from wsnode.ethereum.rpc.logs.filter_object import require_known
 from wsnode.ethereum.rpc.logs.live_values.quota import LiveQuota, decode_position
 from wsnode.ethereum.state import Message
 from wsnode.ethereum.state_fetchers import StateFetchers
-from wsnode.jsonrpc.client_quota import quota_key
 from wsnode.jsonrpc.errors import RpcError, invalid_params
+from wsnode.jsonrpc.resource_quota import quota_key
 from wsnode.jsonrpc.session_limits import check_count
 from wsnode.pubsub.subscription import EventChannel
 

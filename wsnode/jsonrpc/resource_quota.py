@@ -36,7 +36,7 @@ def quota_key(client: Any) -> Any:
     return client if peer is None else peer
 
 
-class ClientQuota:
+class ResourceQuota:
     """Bound on the sum that all clients hold, with a quota for each.
 
     One peer holds at most half. The last quarter is for peers, and clients without one, with less than

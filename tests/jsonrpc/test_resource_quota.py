@@ -4,11 +4,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from wsnode.jsonrpc.client_quota import LITTLE, ClientId, ClientQuota
 from wsnode.jsonrpc.errors import LIMIT_EXCEEDED, RpcError
+from wsnode.jsonrpc.resource_quota import LITTLE, ClientId, ResourceQuota
 
 
-def filled(share: ClientQuota, client: ClientId) -> int:
+def filled(share: ResourceQuota, client: ClientId) -> int:
     count = 0
     while share.admits(client):
         share.take(client)
@@ -17,7 +17,7 @@ def filled(share: ClientQuota, client: ClientId) -> int:
 
 
 def test_one_peer_holds_at_most_half() -> None:
-    share = ClientQuota(100)
+    share = ResourceQuota(100)
     assert filled(share, ClientId("192.0.2.1")) == 50
     # The same address on another connection.
     assert not share.admits(ClientId("192.0.2.1"))
@@ -28,7 +28,7 @@ def test_one_peer_holds_at_most_half() -> None:
 def test_several_are_admitted_together_as_one_after_the_other(
     limit: int, held: int, held_by_others: int, count: int, has_peer: bool
 ) -> None:
-    together, in_turn = ClientQuota(limit), ClientQuota(limit)
+    together, in_turn = ResourceQuota(limit), ResourceQuota(limit)
     client = ClientId("192.0.2.1" if has_peer else None)
     for share in (together, in_turn):
         share.take(client, held)
@@ -41,14 +41,14 @@ def test_several_are_admitted_together_as_one_after_the_other(
 
 
 def test_the_last_quarter_is_for_those_who_hold_little() -> None:
-    share, greedy = ClientQuota(1000), ClientId()
+    share, greedy = ResourceQuota(1000), ClientId()
     assert filled(share, greedy) == 750
     assert filled(share, ClientId()) == LITTLE
     assert not share.admits(greedy)
 
 
 def test_of_the_last_quarter_all_connections_of_a_peer_have_little_together() -> None:
-    share, newcomer = ClientQuota(1000), ClientId("192.0.2.3")
+    share, newcomer = ResourceQuota(1000), ClientId("192.0.2.3")
     assert filled(share, ClientId("192.0.2.1")) == 500
     assert filled(share, ClientId("192.0.2.2")) == 250
     assert not share.admits(ClientId("192.0.2.1"))
@@ -58,7 +58,7 @@ def test_of_the_last_quarter_all_connections_of_a_peer_have_little_together() ->
 
 
 def test_a_small_bound_is_used_up_by_whoever_comes() -> None:
-    share = ClientQuota(3)
+    share = ResourceQuota(3)
     assert filled(share, ClientId()) == 3
     with pytest.raises(RpcError, match="too many of them") as refused:
         share.take_or_refuse(ClientId(), "too many of them")
@@ -66,7 +66,7 @@ def test_a_small_bound_is_used_up_by_whoever_comes() -> None:
 
 
 def test_a_key_is_one_peer_on_all_of_its_connections() -> None:
-    share, first, second = ClientQuota(10), ClientId(), ClientId("192.0.2.1")
+    share, first, second = ResourceQuota(10), ClientId(), ClientId("192.0.2.1")
     assert first.of("bot") is first.of("bot")
     assert filled(share, first.of("bot")) == 5
     assert not share.admits(second.of("bot"))
@@ -75,7 +75,7 @@ def test_a_key_is_one_peer_on_all_of_its_connections() -> None:
 
 @given(st.lists(st.tuples(st.integers(0, 5), st.booleans()), max_size=200), st.integers(1, 40))
 def test_what_is_given_back_can_be_taken_again(steps: list[tuple[int, bool]], limit: int) -> None:
-    share = ClientQuota(limit)
+    share = ResourceQuota(limit)
     clients = [ClientId(None if number % 2 else f"192.0.2.{number // 4}") for number in range(6)]
     pending_subscriptions = dict.fromkeys(clients, 0)
     for number, takes in steps:
