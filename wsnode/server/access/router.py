@@ -149,6 +149,8 @@ class Route(msgspec.Struct, frozen=True):
     dispatcher: Dispatcher
     caller: Caller
     barrier: BlockWaiter | None = None
+    is_lasting: bool = False
+    """True if the same head always has this route on its connection: no key and no token decide."""
 
 
 class Router:
@@ -187,10 +189,11 @@ class Router:
         self.origin_policy.check_host(host)
         path = target.partition("?")[0]
         name = self.network_of(host, authorization)
+        barrier, is_lasting = self._barriers.get(name), name not in self._keys and name not in self._tokens
         if name not in self._keys and (match := _OPEN_PATH.fullmatch(path)) is not None:
             version = self._known_version(name, match)
             caller = Caller(network=name, open_path=True, rpc_version=version, client=client)
-            return Route(self._networks[name], caller, self._barriers.get(name))
+            return Route(self._networks[name], caller, barrier, is_lasting)
         match = _PATH.fullmatch(path)
         if match is None:
             raise _not_found()
@@ -202,7 +205,7 @@ class Router:
         caller = Caller(network=name, api_key=api_key, rpc_version=version, client=client)
         if bool(match["socket"]) != socket:
             raise _wrong_way(socket=socket)
-        return Route(self._networks[name], caller, self._barriers.get(name))
+        return Route(self._networks[name], caller, barrier, is_lasting)
 
     def _known_version(self, network: str, match: re.Match[str]) -> str | None:
         """Return the version of a specification at the end of a path, None if it names none.

@@ -31,11 +31,13 @@ from wsnode.server.http.fast_request import FastPost, quick_post
 from wsnode.server.http.files import StaticFile
 from wsnode.server.http.head import Upgrade, head_size, is_no_request, wants_websocket
 from wsnode.server.http.headers import Headers, cross_origin, headers_of, preflight, shared_refusal
+from wsnode.server.http.repeated_post import RepeatedPost
 from wsnode.server.http.responses import JSON, Response, refused, serialize
 from wsnode.server.limits import Limits
 from wsnode.server.scheduling.client_quota import ClientQuota
 from wsnode.server.scheduling.executor import too_many_calls
 from wsnode.server.scheduling.fair_limiter import first_turn
+from wsnode.server.scheduling.memory_quota import SHARE_BYTES
 from wsnode.server.shared import Shared
 from wsnode.server.transport.chunking import PARCEL_BYTES, coalesce
 from wsnode.server.transport.transport import Transport, linger, receive_by, receive_within, send_all
@@ -96,14 +98,18 @@ class HttpConnection:
         """True after `evict`: too many bytes were kept. Nothing more is served then."""
         self._owes = False
         """True if `evict` dropped requests and the client has received no error yet."""
-        self._turn_ends = 0.0
-        """Time at which this connection's turn ends."""
+        self._turn_began = 0.0
+        """Time at which this connection's turn began."""
+        self._turn_seconds: float | None = None
+        """Length of the turn in seconds; None for a first one, which depends on other connections."""
         self._upgrade: Upgrade | None = None
         """Last request, if it asks for WebSocket."""
         self._fast_path: tuple[tuple[Dispatcher, bool], FastPath | None] | None = None
         """Answers of the engine to bodies, with the dispatcher and the form of blocks that they are of; None
         before the first body.
         """
+        self._repeated: RepeatedPost | None = None
+        """Last plain request, if its head alone decides its route."""
         self._asked = 0
         """Number of requests served since the connection last waited for bytes."""
 
@@ -141,9 +147,8 @@ class HttpConnection:
         return None
 
     def _begin_serving(self) -> None:
-        counters = self._service.shared.counters
-        counters.http_serving += 1
-        self._turn_ends = perf_counter() + first_turn(self._limits.slice_seconds, counters.http_serving)
+        self._service.shared.counters.http_serving += 1
+        self._turn_began, self._turn_seconds = perf_counter(), None
 
     async def _serve_next(self) -> bool:
         """Serve one request; return True if another may follow."""
@@ -158,15 +163,49 @@ class HttpConnection:
             return (self._owes or bool(self._ahead)) and await self._say_given_up()
         self._asked += 1
         limits = self._limits
+        if self._repeated is not None and (body := self._take_body(self._repeated)) is not None:
+            return await self._serve_repeated(self._repeated, body)
         if (quick := quick_post(self._ahead, limits.body_bytes, limits.head_bytes)) is None:
             self._upgrade = await self._asked_upgrade()
             return self._upgrade is None and await self._serve_with_parser()
-        self._ahead = self._ahead[quick.size :]
-        response = await self._answer_quick(quick)
+        return await self._send_last_or_not(await self._answer_quick(quick))
+
+    async def _send_last_or_not(self, response: Response) -> bool:
+        """Send a response, and return True if another request may follow."""
         self._count(response)
         is_last = self._is_last
         await self._send_all(serialize(response, last=is_last))
         return not is_last
+
+    def _take_body(self, repeated: RepeatedPost) -> bytes | None:
+        """Return the body of a request like the one before, without the request; None for any other one."""
+        limits = self._limits
+        if (found := repeated.body_range(self._ahead, limits.body_bytes, limits.head_bytes)) is None:
+            return None
+        begin, end = found
+        body, self._ahead = self._ahead[begin:end], self._ahead[end:]
+        return body
+
+    async def _serve_repeated(self, repeated: RepeatedPost, body: bytes) -> bool:
+        """Answer a request like the one before; return True if another may follow."""
+        shared = self._service.shared
+        answered = self._try_fast_path(repeated.route, repeated.fast_path, body)
+        # Where others are slow to read, the reply is counted, and a long one may be compressed.
+        most = min(SHARE_BYTES, self._limits.deflate_bytes - 1)
+        if answered is None or len(answered[0]) > most or shared.waiting.used or self._is_last:
+            return await self._send_last_or_not(await self._answer_repeated(repeated, body, answered))
+        shared.counters.http_requests += 1
+        await self._send_all((repeated.response(*answered),))
+        return True
+
+    async def _answer_repeated(
+        self, repeated: RepeatedPost, body: bytes, answered: tuple[Reply, Any] | None
+    ) -> Response:
+        try:
+            answered = answered or await self._handle(repeated.route, None, body)
+            return await self._response(repeated.route, repeated.headers, repeated.shared, answered)
+        except HttpRequestRefusedError as refusal:
+            return self._refused(refusal, repeated.headers)
 
     @property
     def _is_last(self) -> bool:
@@ -206,10 +245,12 @@ class HttpConnection:
         return Upgrade(self._ahead[:size], self._ahead[size:])
 
     async def _answer_quick(self, quick: FastPost) -> Response:
+        head = self._ahead[: quick.size - len(quick.body)]
+        self._ahead = self._ahead[quick.size :]
         headers = Headers(list(quick.headers.items()))
         try:
             target = RequestTarget(headers.only("host"), quick.target)
-            return await self._answer(self._enter(headers, target), headers, quick.body)
+            return await self._answer(self._enter(headers, target), headers, quick.body, head)
         except HttpRequestRefusedError as refusal:
             return self._refused(refusal, headers)
         except BadContentError as bad:
@@ -300,10 +341,14 @@ class HttpConnection:
             )
         return route
 
-    async def _answer(self, route: Route, headers: Headers, body: bytes) -> Response:
+    async def _answer(
+        self, route: Route, headers: Headers, body: bytes, head: bytes | None = None
+    ) -> Response:
+        """Return the response to a request; `head` are the bytes of a plain one, which may be repeated."""
         shared = cross_origin(headers, route.caller, self._service.router.origin_policy)
         encoding = headers.first("content-encoding").strip().lower()
-        if encoding not in ("", "identity"):
+        is_encoded = encoding not in ("", "identity")
+        if is_encoded:
             body = await self._decoded(body, encoding, route.caller.client)
         if not body:
             return Response(200, headers=shared)
@@ -311,12 +356,31 @@ class HttpConnection:
             await self._demand(arrival_of(route, demanded))
         api_key = route.caller.api_key
         admission = None if api_key is None else Admission(api_key)
-        answer, moment = self._try_fast_path(route, body) or await self._handle(route, admission, body)
+        fast_path = self._fast_path_of(route)
+        if head is not None and not (is_encoded or demanded):
+            self._repeated = RepeatedPost.of(head, headers, route, shared, fast_path)
+        answered: tuple[Reply, Any] | None = self._try_fast_path(route, fast_path, body)
+        answered = answered or await self._handle(route, admission, body)
+        response = await self._response(route, headers, shared, answered)
+        if admission is not None and (seconds := admission.retry_after) is not None:
+            headers_of_reply = {**response.headers, "Retry-After": str(seconds)}
+            return Response(429, response.body, headers=headers_of_reply)
+        return response
+
+    async def _response(
+        self, route: Route, headers: Headers, shared: Mapping[str, str], answered: tuple[Reply, Any]
+    ) -> Response:
+        """Return the response with a reply, and the moment of the data in it, to a request with `headers`.
+
+        Raises:
+            HttpRequestRefusedError: Too many bytes of replies wait to be read (503).
+        """
+        answer, moment = answered
         size = size_of(answer)
         if not self._service.shared.waiting.allows(self.client, size):
             error = limit_exceeded("too many bytes of replies wait to be read, try again")
             raise HttpRequestRefusedError(503, error, {"Retry-After": "1"})
-        reply, headers_of_reply = answer, shared
+        reply, headers_of_reply = answer, dict(shared)
         if size >= self._limits.deflate_bytes:
             with self._counted(size):
                 reply, encoded = await encode_body(
@@ -326,24 +390,29 @@ class HttpConnection:
                     self._service.shared.executor.short_work,
                     route.caller.client,
                 )
-            headers_of_reply = {**shared, **encoded}
+            headers_of_reply |= encoded
         if route.barrier is not None:
             headers_of_reply[HEAD_HEADER] = route.barrier.written(moment)
-        if admission is not None and (seconds := admission.retry_after) is not None:
-            return Response(429, reply, headers={**headers_of_reply, "Retry-After": str(seconds)})
         return Response(200, reply, headers=headers_of_reply)
 
-    def _try_fast_path(self, route: Route, body: bytes) -> tuple[bytes, Any] | None:
-        """Return the engine's reply to a body and the moment of its view; None if a handler has to answer."""
-        dispatcher, caller, began = route.dispatcher, route.caller, perf_counter()
+    def _fast_path_of(self, route: Route) -> FastPath | None:
+        """Return the fast path for callers of a route; None if handlers answer all of their calls."""
+        dispatcher, caller = route.dispatcher, route.caller
         if caller.api_key is not None:
             return None
         of = (dispatcher, caller.service_form)
         if self._fast_path is None or self._fast_path[0] != of:
             session = dispatcher.session(caller, shares_results=True)
             self._fast_path = of, dispatcher.fast_paths.open(session, are_frames=False)
-        if (fast_path := self._fast_path[1]) is None:
+        return self._fast_path[1]
+
+    def _try_fast_path(
+        self, route: Route, fast_path: FastPath | None, body: bytes
+    ) -> tuple[bytes, Any] | None:
+        """Return the engine's reply to a body and the moment of its view; None if a handler has to answer."""
+        if fast_path is None:
             return None
+        dispatcher, began = route.dispatcher, perf_counter()
         largest = dispatcher.bounds.reply_bytes
         if (answered := fast_path.try_answer(body, largest, largest)) is None:
             return None
@@ -474,9 +543,12 @@ class HttpConnection:
 
     async def _take_turns(self) -> None:
         """Wait for the next turn if this connection's turn is over, so that other tasks run."""
-        if perf_counter() > self._turn_ends:
+        if self._turn_seconds is None:
+            serving = self._service.shared.counters.http_serving
+            self._turn_seconds = first_turn(self._limits.slice_seconds, serving)
+        if perf_counter() > self._turn_began + self._turn_seconds:
             await self._service.shared.executor.turns.pass_through(self.client)
-            self._turn_ends = perf_counter() + self._limits.slice_seconds
+            self._turn_began, self._turn_seconds = perf_counter(), self._limits.slice_seconds
 
     async def _next_bytes(self) -> bytes:
         if data := await self._wait_request():

@@ -23,14 +23,20 @@ class Response(msgspec.Struct, frozen=True):
 
 def serialize(response: Response, *, last: bool = False) -> Sequence[bytes]:
     """Return the head and the pieces of the body; the `last` response of a connection announces its end."""
-    lines = [f"HTTP/1.1 {response.status} {HTTPStatus(response.status).phrase}"]
-    lines.append(f"Content-Length: {size_of(response.body)}")
+    before, behind = head_around_length(response, last=last)
+    return before + b"%d" % size_of(response.body) + behind, *pieces_of(response.body)
+
+
+def head_around_length(response: Response, *, last: bool = False) -> tuple[bytes, bytes]:
+    """Return the parts of a response's head before and behind the length of its body."""
+    before = f"HTTP/1.1 {response.status} {HTTPStatus(response.status).phrase}\r\nContent-Length: "
+    lines = [""]
     if response.body:
         lines.append(f"Content-Type: {response.content_type}")
     lines += [f"{name}: {value}" for name, value in response.headers.items()]
     if last:
         lines.append("Connection: close")
-    return "\r\n".join((*lines, "", "")).encode("latin-1"), *pieces_of(response.body)
+    return before.encode(), "\r\n".join((*lines, "", "")).encode("latin-1")
 
 
 def refused(refusal: HttpRequestRefusedError, shared: Mapping[str, str] | None = None) -> Response:

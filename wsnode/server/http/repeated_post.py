@@ -1,0 +1,92 @@
+"""Requests with the head of the one before.
+
+Nearly every client sends the same head before each body, but for the body's length. The parts of a request
+that follow from its head alone are then known: its headers, its route, and the head of the response.
+"""
+
+import re
+from collections.abc import Mapping
+from typing import Any, Self
+
+from wsnode.jsonrpc.fast_path import FastPath
+from wsnode.server.access.min_block import HEAD_HEADER
+from wsnode.server.access.router import Route
+from wsnode.server.http.headers import Headers
+from wsnode.server.http.responses import Response, head_around_length
+
+_LENGTH = re.compile(rb"\r\ncontent-length:[ \t]?([0-9]+)\r\n", re.IGNORECASE)
+HEAD_BYTES = 1024
+"""Size of a head up to which a connection keeps it."""
+MOST_DIGITS = 9
+"""Maximum number of digits of a body's length, as in `quick_post`."""
+
+
+class RepeatedPost:
+    """Plain request that its client may send again with another body."""
+
+    __slots__ = ("_around", "_before", "_behind", "_moment", "fast_path", "headers", "route", "shared")
+
+    def __init__(
+        self,
+        head: bytes,
+        headers: Headers,
+        route: Route,
+        shared: Mapping[str, str],
+        fast_path: FastPath | None,
+    ) -> None:
+        """Take the head of a request read by `quick_post`, and the values that depend on it alone."""
+        match = _LENGTH.search(head)
+        assert match is not None
+        self._before = head[: match.start(1)]
+        """Bytes of the head up to the length of the body."""
+        self._behind = head[match.end(1) :]
+        self.headers = headers
+        self.route = route
+        self.shared = shared
+        """Headers with which a web page may read the response."""
+        self.fast_path = fast_path
+        """Fast path for the bodies; None if handlers answer all calls."""
+        self._moment: Any = None
+        self._around = b"", b""
+        """Head of the response to a call that was answered at `_moment`, around the length of its body."""
+
+    @classmethod
+    def of(
+        cls,
+        head: bytes,
+        headers: Headers,
+        route: Route,
+        shared: Mapping[str, str],
+        fast_path: FastPath | None,
+    ) -> Self | None:
+        """Return what may be repeated of a plain request; None if its head is too long to keep, or does not
+        decide its route.
+        """
+        is_kept = route.is_lasting and len(head) <= HEAD_BYTES
+        return cls(head, headers, route, shared, fast_path) if is_kept else None
+
+    def body_range(self, data: bytes, body_bytes: int, head_bytes: int) -> tuple[int, int] | None:
+        """Return the begin and the end of the body at the beginning of `data`.
+
+        None if another head begins it, if there is no body, or if the request is not whole and within its
+        limits.
+        """
+        start, behind = len(self._before), self._behind
+        end = data.find(b"\r", start, start + MOST_DIGITS + 1)
+        digits = data[start : max(end, start)]
+        if not (digits.isdigit() and data.startswith(self._before) and data.startswith(behind, end)):
+            return None
+        begin, length = end + len(behind), int(digits)
+        if begin > head_bytes or not 0 < length <= body_bytes or begin + length > len(data):
+            return None
+        return begin, begin + length
+
+    def response(self, reply: bytes, moment: Any) -> bytes:
+        """Return the response with a reply to a call that was answered at `moment`."""
+        if moment is None or moment is not self._moment:
+            headers = dict(self.shared)
+            if self.route.barrier is not None:
+                headers[HEAD_HEADER] = self.route.barrier.written(moment)
+            self._moment, self._around = moment, head_around_length(Response(200, reply, headers=headers))
+        before, behind = self._around
+        return b"%b%d%b%b" % (before, len(reply), behind, reply)
