@@ -15,16 +15,14 @@ from wsnode.node.workers.master.master import Master
 from wsnode.node.workers.master.worker_process import MOST_QUESTIONS, WorkerProcess
 from wsnode.node.workers.messages import (
     PART_BYTES,
-    AllMetricsRequest,
     Configure,
-    ConnectionsClosed,
     Heartbeat,
+    MetricsRequest,
     PendingTransactions,
     PoolChange,
-    Ready,
-    SendTransactionResponse,
     ServeConnection,
-    StatusResponse,
+    Started,
+    SyncResponse,
     SyncStatus,
     ToParent,
     ToWorker,
@@ -32,7 +30,7 @@ from wsnode.node.workers.messages import (
 )
 from wsnode.server.observability.open_files import OWN
 
-READY = b"\0\x91\xa5Ready"
+STARTED = b"\0\x92\xa7Started\xc0"
 
 
 @pytest.fixture
@@ -64,8 +62,8 @@ async def test_descriptors_that_nobody_expects_are_closed(
     pair, theirs = foreign
     before = os.listdir(OWN)
     for _ in range(100):
-        socket.send_fds(theirs, [READY], [opened] * count)
-        assert await pair.receive() == (Ready(), None)
+        socket.send_fds(theirs, [STARTED], [opened] * count)
+        assert await pair.receive() == (Started(), None)
     assert os.listdir(OWN) == before
 
 
@@ -152,7 +150,7 @@ async def test_a_process_that_sends_without_end_leaves_others_their_turn(
 
     nursery.start_soon(take_turns)
     for _ in range(10 * AT_ONCE):
-        theirs.send(READY)
+        theirs.send(STARTED)
         await pair.receive()
     assert turns >= 9
 
@@ -178,7 +176,7 @@ async def test_more_connections_cannot_end_than_were_passed(
 ) -> None:
     node = Node(nursery)
     node.worker.connections = 2
-    node.theirs.post(ConnectionsClosed(ended))
+    node.theirs.post(Heartbeat(ended))
     await node.parent._listen(node.worker, node.ours)
     assert node.worker.connections == 2
     assert (
@@ -194,8 +192,7 @@ async def test_more_connections_cannot_end_than_were_passed(
         SyncStatus("one", None, 3, None, 6),
         PendingTransactions("one", []),
         PoolChange("one", [], []),
-        SendTransactionResponse(1, None),
-        StatusResponse(1, b"{}"),
+        SyncResponse(1, None),
     ],
     ids=lambda message: type(message).__name__,
 )
@@ -219,7 +216,7 @@ async def test_only_so_many_questions_of_a_process_are_answered_at_once(
     other.begin_serving()
     node.parent._all.add(other)
     for number in range(MOST_QUESTIONS + 1):
-        while not node.theirs.send_nowait(AllMetricsRequest(number)):
+        while not node.theirs.send_nowait(MetricsRequest(number)):
             await trio.testing.wait_all_tasks_blocked()
     node.theirs.post(Heartbeat())
     await trio.testing.wait_all_tasks_blocked()

@@ -13,8 +13,8 @@ from wsnode.node.workers.ipc import IpcChannel, PeerClosedError, ends
 from wsnode.node.workers.master.worker_process import MOST_UNREAD, WorkerProcess
 from wsnode.node.workers.messages import (
     Configure,
-    ConnectionsClosed,
     Drain,
+    Heartbeat,
     ServeConnection,
     Start,
     ToParent,
@@ -60,20 +60,20 @@ async def test_what_has_no_room_is_posted_in_order_once_there_is(two: Two, nurse
     parent, worker = two
     nursery.start_soon(worker.send_waiting)
     sent = 0
-    while worker.send_nowait(ConnectionsClosed(sent)):
+    while worker.send_nowait(Heartbeat(sent)):
         sent += 1
     for number in range(sent, sent + 10):
-        worker.post(ConnectionsClosed(number))
-    assert not worker.send_nowait(ConnectionsClosed(0))
+        worker.post(Heartbeat(number))
+    assert not worker.send_nowait(Heartbeat(0))
     received = [(await parent.receive())[0] for _ in range(sent + 10)]
-    assert received == [ConnectionsClosed(number) for number in range(sent + 10)]
+    assert received == [Heartbeat(number) for number in range(sent + 10)]
 
 
 async def test_the_end_of_the_other_process_is_noticed_after_all_that_it_sent(two: Two) -> None:
     parent, worker = two
-    worker.post(ConnectionsClosed(1))
+    worker.post(Heartbeat(1))
     worker.close()
-    assert await parent.receive() == (ConnectionsClosed(1), None)
+    assert await parent.receive() == (Heartbeat(1), None)
     with pytest.raises(PeerClosedError):
         await parent.receive()
     with pytest.raises(PeerClosedError):

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from wsnode.node.workers.ipc import MOST_BYTES as MOST_MESSAGE_BYTES
 from wsnode.node.workers.master.metrics_sum import MetricsSum
-from wsnode.node.workers.messages import AllMetricsResponse, ProcessMetrics
+from wsnode.node.workers.messages import MetricsResponse, ProcessMetrics
 from wsnode.server.observability.declared_metrics import (
     LABEL_BYTES,
     MOST_BYTES,
@@ -172,4 +172,4 @@ def test_the_sum_has_the_same_bound_and_is_one_message() -> None:
     tally.note(3, status_codes(3 * MOST_CODES, MOST_CODES))
     total = tally.total([], answering=())
     assert len(total.families[0].samples) == MOST_CODES
-    assert len(msgspec.msgpack.encode(AllMetricsResponse(1, total))) < MOST_MESSAGE_BYTES
+    assert len(msgspec.msgpack.encode(MetricsResponse(1, total))) < MOST_MESSAGE_BYTES

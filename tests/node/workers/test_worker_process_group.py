@@ -21,10 +21,8 @@ from wsnode.node.workers.messages import (
     AddTransactionsResponse,
     PendingTransactions,
     PoolChange,
-    SendTransactionRequest,
-    SendTransactionResponse,
-    StatusRequest,
-    StatusResponse,
+    SyncRequest,
+    SyncResponse,
     SyncStatus,
     ToParent,
     ToWorker,
@@ -101,8 +99,9 @@ async def test_a_status_that_cannot_be_read_is_none(
 ) -> None:
     async def answer() -> None:
         asked, _none = await worker.parent.receive()
-        assert isinstance(asked, StatusRequest)
-        worker.membership.hear(StatusResponse(asked.number, status))
+        assert isinstance(asked, SyncRequest)
+        assert asked.transaction is None
+        worker.membership.hear(SyncResponse(asked.number, status=status))
 
     nursery.start_soon(answer)
     told = await followed.tell_status()
@@ -197,9 +196,9 @@ async def test_a_transaction_is_sent_once_the_answer_says_so(worker: Worker, fol
         async with trio.open_nursery() as nursery:
             nursery.start_soon(send)
             message, _ = await worker.parent.receive()
-            assert isinstance(message, SendTransactionRequest)
-            assert (message.network, message.encoded) == ("one", b"signed")
-            worker.membership.hear(SendTransactionResponse(message.number, failure))
+            assert isinstance(message, SyncRequest)
+            assert (message.network, message.transaction) == ("one", b"signed")
+            worker.membership.hear(SyncResponse(message.number, failure))
     assert outcomes == [None, "nonce too low"]
 
 
@@ -216,12 +215,12 @@ async def test_the_process_that_follows_has_an_answer_for_networks_that_it_does_
     memory: int,
 ) -> None:
     writer = Worker(memory, writes=True)
-    await writer.membership.telling.send(SendTransactionRequest(1, "two", b"signed", 5))
-    await writer.membership.telling.answer(StatusRequest(2, "two", 6))
+    await writer.membership.telling.answer(SyncRequest(1, "two", b"signed", 5))
+    await writer.membership.telling.answer(SyncRequest(2, "two", slot=6))
     sent, _ = await writer.parent.receive()
     found, _ = await writer.parent.receive()
-    assert isinstance(sent, SendTransactionResponse)
+    assert isinstance(sent, SyncResponse)
     assert (sent.number, sent.slot) == (1, 5)
     assert sent.failure is not None
-    assert found == StatusResponse(2, b"", 6)
+    assert found == SyncResponse(2, None, b"", 6)
     writer.close()

@@ -62,117 +62,76 @@ class Configure(WorkerMessage, frozen=True):
 
 
 class Drain(WorkerMessage, frozen=True):
-    """Order to end: for a restart of the service, or for good."""
+    """Order to end: for a restart of the service, or for good.
+
+    From a worker it is the notice that a signal asked it to end: it waits for the order, and should get no
+    more connections.
+    """
 
     restarts: bool
+    is_immediate: bool = False
+    """True if clients are not waited for; only for a worker that drains."""
 
 
-class Kill(WorkerMessage, frozen=True):
-    """Order to a draining worker to end immediately."""
+class Started(WorkerMessage, frozen=True):
+    """Notice of a worker: it can serve connections, or cannot start."""
 
-
-class MetricsRequest(WorkerMessage, frozen=True):
-    """Request for a `MetricsResponse` with this number."""
-
-    number: int
-
-
-class AllMetricsResponse(WorkerMessage, frozen=True):
-    """Sum of the metrics of all workers, in answer to the `AllMetricsRequest` with this number."""
-
-    number: int
-    report: ProcessMetrics
-
-
-class Ready(WorkerMessage, frozen=True):
-    """Notice that the worker can serve connections."""
-
-
-class Failed(WorkerMessage, frozen=True):
-    """Notice that the worker cannot start, with the reason in one line."""
-
-    reason: str
+    failure: str | None = None
+    """Reason why it cannot start, in one line."""
 
 
 class Heartbeat(WorkerMessage, frozen=True):
     """Notice that the event loop of the process runs."""
 
-
-class ConnectionsClosed(WorkerMessage, frozen=True):
-    """Number of connections of the worker that have ended since the last such message."""
-
-    connections: int
-
-
-class FilesExhausted(WorkerMessage, frozen=True):
-    """Notice that the worker has no free files for connections, or has some again."""
-
-    is_full: bool
-
-
-class DrainRequest(WorkerMessage, frozen=True):
-    """Notice that a signal asked the worker to end: it waits for `Drain`, and should get no more
-    connections.
+    ended: int = 0
+    """Number of connections of the worker that have ended since its last heartbeat."""
+    is_full: bool | None = None
+    """True if the worker has no free files for connections, False if it has some again; None if nothing has
+    changed.
     """
 
 
+class MetricsRequest(WorkerMessage, frozen=True):
+    """Request for a `MetricsResponse` with this number: of a worker's metrics, or by a worker of all."""
+
+    number: int
+
+
 class MetricsResponse(WorkerMessage, frozen=True):
-    """Metrics of the worker; the number is that of the `MetricsRequest`, 0 if it was not asked."""
+    """Metrics of a worker, or the sum of all; the number is that of the request, 0 if there was none."""
 
     number: int
     report: ProcessMetrics
 
 
-class AllMetricsRequest(WorkerMessage, frozen=True):
-    """Request of a worker for the metrics of all."""
+class AddTransactionsRequest(WorkerMessage, frozen=True):
+    """Transactions for the pool of a worker, or from a worker for those of others.
 
-    number: int
-
-
-class BroadcastRequest(WorkerMessage, frozen=True):
-    """Request to hand a transaction to all other workers; a `BroadcastResponse` with its number answers
-    it.
+    An `AddTransactionsResponse` with the number answers it, but for the dump of a pool.
     """
 
     number: int
     network: str
-    encoded: bytes
-
-
-class AddTransactionsRequest(WorkerMessage, frozen=True):
-    """Transactions for the worker's pool; an `AddTransactionsResponse` with this number answers them."""
-
-    number: int
-    network: str
     encoded: list[bytes]
+    slot: int | None = None
+    """Row of the one worker to which a pool is dumped, None for all others."""
 
 
 class AddTransactionsResponse(WorkerMessage, frozen=True):
-    """Notice that the worker's pool has taken the acceptable transactions of the request with this number."""
+    """Notice of a worker that its pool has the acceptable transactions of the request with this number.
 
-    number: int
-
-
-class BroadcastResponse(WorkerMessage, frozen=True):
-    """Notice that all other workers have the transaction of the request with this number, or are not waited
-    for.
+    From the parent: all other workers have them, or are not waited for.
     """
 
     number: int
 
 
 class PoolDumpRequest(WorkerMessage, frozen=True):
-    """Request for the contents of a worker's pools, for the new worker with this row."""
+    """Request for the contents of a worker's pools, as `AddTransactionsRequest`s for the worker with this
+    row.
+    """
 
     slot: int
-
-
-class PoolDump(WorkerMessage, frozen=True):
-    """Transactions of one pool, for the new worker with this row."""
-
-    slot: int
-    network: str
-    encoded: list[bytes]
 
 
 class SyncStatus(WorkerMessage, frozen=True):
@@ -205,39 +164,25 @@ class PoolChange(WorkerMessage, frozen=True):
     """Hashes of the dropped transactions."""
 
 
-class SendTransactionRequest(WorkerMessage, frozen=True):
-    """Request to send a transaction to other nodes; a `SendTransactionResponse` with its number answers
-    it.
-    """
+class SyncRequest(WorkerMessage, frozen=True):
+    """Request to the process that follows a network; a `SyncResponse` with its number answers it."""
 
     number: int
     network: str
-    encoded: bytes
+    transaction: bytes | None = None
+    """Transaction to send to other nodes; None to return the status of the network."""
     slot: int = 0
     """Row of the asking worker, set by the parent so that the answer finds it."""
 
 
-class StatusRequest(WorkerMessage, frozen=True):
-    """Request for the status of a followed network; a `StatusResponse` with its number answers it."""
+class SyncResponse(WorkerMessage, frozen=True):
+    """Outcome of the `SyncRequest` with this number."""
 
     number: int
-    network: str
-    slot: int = 0
-
-
-class StatusResponse(WorkerMessage, frozen=True):
-    """Result of `wsnode_status` in answer to the `StatusRequest` with this number; empty if there is none."""
-
-    number: int
-    status: bytes
-    slot: int = 0
-
-
-class SendTransactionResponse(WorkerMessage, frozen=True):
-    """Outcome of the request with this number: None if a node has taken the transaction, else the reason."""
-
-    number: int
-    failure: str | None
+    failure: str | None = None
+    """Reason why no node has taken the transaction, None if one has."""
+    status: bytes = b""
+    """Result of `wsnode_status`; empty if there is none."""
     slot: int = 0
 
 
@@ -251,45 +196,20 @@ class CorruptStore(WorkerMessage, frozen=True, tag="damaged"):
     reason: str | None
 
 
-SyncMessage = (
-    SyncStatus
-    | PendingTransactions
-    | PoolChange
-    | SendTransactionRequest
-    | SendTransactionResponse
-    | StatusRequest
-    | StatusResponse
-)
+SyncMessage = SyncStatus | PendingTransactions | PoolChange | SyncRequest | SyncResponse
 """Messages between the process that follows and the workers, through the parent."""
-ToWorker = (
-    Start
-    | ServeConnection
-    | Configure
-    | Drain
-    | Kill
+SharedMessage = (
+    Drain
     | MetricsRequest
-    | AllMetricsResponse
-    | AddTransactionsRequest
-    | BroadcastResponse
-    | PoolDumpRequest
-    | CorruptStore
-    | SyncMessage
-)
-ToParent = (
-    Ready
-    | Failed
-    | Heartbeat
-    | FilesExhausted
-    | ConnectionsClosed
-    | DrainRequest
     | MetricsResponse
-    | AllMetricsRequest
-    | BroadcastRequest
+    | AddTransactionsRequest
     | AddTransactionsResponse
-    | PoolDump
     | CorruptStore
     | SyncMessage
 )
+"""Messages in both directions."""
+ToWorker = Start | ServeConnection | Configure | PoolDumpRequest | SharedMessage
+ToParent = Started | Heartbeat | SharedMessage
 
 
 def parts(encoded: Iterable[bytes]) -> Iterator[list[bytes]]:

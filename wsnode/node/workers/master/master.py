@@ -23,26 +23,20 @@ from wsnode.node.workers.master.router import MessageRouter
 from wsnode.node.workers.master.tx_broadcast import TxBroadcaster
 from wsnode.node.workers.master.worker_process import FOLLOWS, WorkerProcess, WorkerStage
 from wsnode.node.workers.messages import (
+    AddTransactionsRequest,
     AddTransactionsResponse,
-    AllMetricsRequest,
-    BroadcastRequest,
     Configure,
-    ConnectionsClosed,
     CorruptStore,
-    DrainRequest,
-    Failed,
-    FilesExhausted,
-    Kill,
+    Drain,
+    Heartbeat,
+    MetricsRequest,
     MetricsResponse,
     PendingTransactions,
     PoolChange,
-    PoolDump,
-    Ready,
-    SendTransactionRequest,
-    SendTransactionResponse,
     Start,
-    StatusRequest,
-    StatusResponse,
+    Started,
+    SyncRequest,
+    SyncResponse,
     SyncStatus,
     ToParent,
 )
@@ -160,7 +154,7 @@ class Master:
     def hurry(self) -> None:
         """Have draining workers end immediately."""
         for worker in self._all:
-            worker.post(Kill())
+            worker.post(Drain(restarts=False, is_immediate=True))
 
     def kill(self) -> None:
         """Kill all workers that are left."""
@@ -293,9 +287,9 @@ class Master:
     async def _hear(self, worker: WorkerProcess, message: ToParent) -> None:
         note_heard(worker)
         match message:
-            case BroadcastRequest():
+            case AddTransactionsRequest(slot=None):
                 await self._begin(worker, self._spreading.spread, message)
-            case AllMetricsRequest(number):
+            case MetricsRequest(number):
                 await self._begin(worker, self._metrics.answer, number)
             case _:
                 self._note(worker, message)
@@ -321,54 +315,54 @@ class Master:
 
     def _note(self, worker: WorkerProcess, message: ToParent) -> None:
         match message:
-            case Ready():
-                if worker.stage is WorkerStage.COMING:
-                    self._nursery.start_soon(self._give, worker.begin_serving())
-                    self._spreading.supply(worker)
-                    self._relaying.supply(worker)
-            case ConnectionsClosed(connections):
-                if not 0 <= connections <= worker.connections:
-                    raise UnreadableMessageError(
-                        f"it reports {connections} ended connections, and has {worker.connections}"
-                    )
-                worker.connections -= connections
-            case FilesExhausted(is_full):
-                worker.is_full = is_full
-                if is_full:
-                    self._pass_by(worker)
-            case Failed(reason):
-                worker.failure = reason
-                if self._up.is_set():
-                    logger.error("%s cannot start: %s", worker.name, reason)
+            case Heartbeat():
+                self._note_beat(worker, message)
+            case Started(failure):
+                self._note_start(worker, failure)
             case AddTransactionsResponse(number):
                 self._spreading.took(worker, number)
-            case PoolDump():
+            case AddTransactionsRequest():
                 self._spreading.lent(message)
             case CorruptStore(network, reason):
                 self._relaying.note_damage(worker, network, reason)
             case MetricsResponse(number, report):
                 self._metrics.note(worker, number, report)
-            case (
-                SyncStatus()
-                | PendingTransactions()
-                | PoolChange()
-                | SendTransactionResponse()
-                | StatusResponse()
-            ) if not worker.follows:
+            case SyncStatus() | PendingTransactions() | PoolChange() | SyncResponse() if not worker.follows:
                 raise UnreadableMessageError(
                     f"{worker.name} does not follow, and has sent {type(message).__name__}"
                 )
             case SyncStatus() | PendingTransactions() | PoolChange():
                 self._relaying.tell(message)
-            case SendTransactionRequest() | StatusRequest():
+            case SyncRequest():
                 self._relaying.ask(worker, message)
-            case SendTransactionResponse() | StatusResponse():
+            case SyncResponse():
                 self._relaying.answer(message)
-            case DrainRequest():
+            case Drain():
                 worker.retire(restarts=True)
                 is_seated = self._seats.get(worker.number) is worker and not self._is_ending
                 if is_seated and not worker.follows:
                     self._seat(self._new(worker.number, holds=True), pause=0.0)
+
+    def _note_beat(self, worker: WorkerProcess, beat: Heartbeat) -> None:
+        if not 0 <= beat.ended <= worker.connections:
+            raise UnreadableMessageError(
+                f"it reports {beat.ended} ended connections, and has {worker.connections}"
+            )
+        worker.connections -= beat.ended
+        if beat.is_full is not None:
+            worker.is_full = beat.is_full
+            if beat.is_full:
+                self._pass_by(worker)
+
+    def _note_start(self, worker: WorkerProcess, failure: str | None) -> None:
+        if failure is not None:
+            worker.failure = failure
+            if self._up.is_set():
+                logger.error("%s cannot start: %s", worker.name, failure)
+        elif worker.stage is WorkerStage.COMING:
+            self._nursery.start_soon(self._give, worker.begin_serving())
+            self._spreading.supply(worker)
+            self._relaying.supply(worker)
 
     def _follow(self, worker: WorkerProcess) -> None:
         """Start a successor of a worker that has ended, unless it has one already."""

@@ -8,7 +8,7 @@ import trio
 
 from wsnode.node.workers.master.metrics_sum import MetricsSum
 from wsnode.node.workers.master.worker_process import WorkerProcess, WorkerStage
-from wsnode.node.workers.messages import AllMetricsResponse, MetricsRequest, ProcessMetrics
+from wsnode.node.workers.messages import MetricsRequest, MetricsResponse, ProcessMetrics
 from wsnode.server.observability.families import Family, Labels, family_of
 
 REPORT_SECONDS: Final = 0.5
@@ -61,7 +61,7 @@ class MetricsAggregator:
         with trio.move_on_after(REPORT_SECONDS):
             while any(self._told.get(worker, 0) < number for worker in asked & self._workers):
                 await self._told_now.park()
-        asking.post(AllMetricsResponse(request, self._counts.total(self._own(), answering=asked)))
+        asking.post(MetricsResponse(request, self._counts.total(self._own(), answering=asked)))
 
     def _own(self) -> list[Family]:
         shares = dict[Labels, float]()

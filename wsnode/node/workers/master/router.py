@@ -9,10 +9,8 @@ from wsnode.node.workers.messages import (
     CorruptStore,
     PendingTransactions,
     PoolChange,
-    SendTransactionRequest,
-    SendTransactionResponse,
-    StatusRequest,
-    StatusResponse,
+    SyncRequest,
+    SyncResponse,
     SyncStatus,
 )
 
@@ -43,18 +41,15 @@ class MessageRouter:
         for network in {network for _, network in self._damage}:
             new.post(self._damage_of(network))
 
-    def ask(self, origin: WorkerProcess, message: SendTransactionRequest | StatusRequest) -> None:
+    def ask(self, origin: WorkerProcess, message: SyncRequest) -> None:
         """Pass a request on to the process that follows; answer with a failure if it cannot be asked."""
         for worker in self._workers:
             if worker.follows and worker.can_answer:
                 worker.post(msgspec.structs.replace(message, slot=origin.slot))
                 return
-        if isinstance(message, StatusRequest):
-            origin.post(StatusResponse(message.number, b""))
-        else:
-            origin.post(SendTransactionResponse(message.number, self._hindrance()))
+        origin.post(SyncResponse(message.number, self._hindrance()))
 
-    def answer(self, message: SendTransactionResponse | StatusResponse) -> None:
+    def answer(self, message: SyncResponse) -> None:
         """Pass an answer on to the worker that asked."""
         for worker in self._workers:
             if worker.slot == message.slot:

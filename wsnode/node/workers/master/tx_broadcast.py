@@ -6,13 +6,7 @@ from typing import Final
 import trio
 
 from wsnode.node.workers.master.worker_process import WorkerProcess, WorkerStage
-from wsnode.node.workers.messages import (
-    AddTransactionsRequest,
-    BroadcastRequest,
-    BroadcastResponse,
-    PoolDump,
-    PoolDumpRequest,
-)
+from wsnode.node.workers.messages import AddTransactionsRequest, AddTransactionsResponse, PoolDumpRequest
 
 TAKING_SECONDS: Final = 0.5
 """Seconds for which the sender of a transaction waits for a silent worker."""
@@ -35,19 +29,19 @@ class TxBroadcaster:
             missing.discard(worker)
             self._taken_now.unpark_all()
 
-    async def spread(self, origin: WorkerProcess, message: BroadcastRequest) -> None:
-        """Send a transaction to all workers but `origin`, and notify `origin` when they have it."""
+    async def spread(self, origin: WorkerProcess, message: AddTransactionsRequest) -> None:
+        """Send transactions to all workers but `origin`, and notify `origin` when they have it."""
         self._number += 1
         number = self._number
         others = {each for each in self._workers if each.stage is WorkerStage.SERVING and each is not origin}
         for worker in others:
-            worker.post(AddTransactionsRequest(number, message.network, [message.encoded]))
+            worker.post(AddTransactionsRequest(number, message.network, message.encoded))
         missing = self._missing[number] = {each for each in others if each.can_answer}
         with trio.move_on_after(TAKING_SECONDS):
             while missing & self._workers:
                 await self._taken_now.park()
         del self._missing[number]
-        origin.post(BroadcastResponse(message.number))
+        origin.post(AddTransactionsResponse(message.number))
 
     def supply(self, new: WorkerProcess) -> None:
         """Have another worker send the contents of its pools for a new one."""
@@ -55,7 +49,7 @@ class TxBroadcaster:
         if (lender := next(others, None)) is not None:
             lender.post(PoolDumpRequest(new.slot))
 
-    def lent(self, message: PoolDump) -> None:
+    def lent(self, message: AddTransactionsRequest) -> None:
         """Send a new worker the contents of another worker's pool."""
         for worker in self._workers:
             if worker.slot == message.slot and message.encoded:

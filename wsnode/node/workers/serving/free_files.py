@@ -6,7 +6,7 @@ from typing import Final
 import trio
 
 from wsnode.node.workers.ipc import IpcChannel
-from wsnode.node.workers.messages import FilesExhausted, ToWorker
+from wsnode.node.workers.messages import Heartbeat, ToWorker
 from wsnode.server.observability.open_files import has_free_files, most_files
 
 LOOK_SECONDS: Final = 0.05
@@ -29,7 +29,7 @@ class FreeFiles:
             return
         if not self._is_wanting.is_set():
             logger.warning("gets no connections for now: it may have %d open files (ulimit -n)", most_files())
-            self._channel.post(FilesExhausted(is_full=True))
+            self._channel.post(Heartbeat(is_full=True))
             self._is_wanting.set()
         with trio.move_on_after(WAIT_SECONDS):
             await self._has_some.wait()
@@ -40,6 +40,6 @@ class FreeFiles:
             await self._is_wanting.wait()
             while not has_free_files():  # noqa: ASYNC110 - the system has no event for it
                 await trio.sleep(LOOK_SECONDS)
-            self._channel.post(FilesExhausted(is_full=False))
+            self._channel.post(Heartbeat(is_full=False))
             self._has_some.set()
             self._is_wanting, self._has_some = trio.Event(), trio.Event()

@@ -3,14 +3,7 @@
 import trio
 
 from wsnode.node.workers.ipc import IpcChannel
-from wsnode.node.workers.messages import (
-    AllMetricsRequest,
-    AllMetricsResponse,
-    MetricsRequest,
-    MetricsResponse,
-    ProcessMetrics,
-    ToWorker,
-)
+from wsnode.node.workers.messages import MetricsRequest, MetricsResponse, ProcessMetrics, ToWorker
 from wsnode.node.workers.pending_requests import PendingRequests
 from wsnode.server.http.connection import PageContent
 from wsnode.server.server import Server
@@ -42,7 +35,7 @@ class WorkerMetricsClient:
         """Return True if a worker takes calls."""
         return (await self._ask()).is_ready
 
-    def hear(self, message: MetricsRequest | AllMetricsResponse) -> None:
+    def hear(self, message: MetricsRequest | MetricsResponse) -> None:
         """Answer the parent's request, or take its answer."""
         if isinstance(message, MetricsRequest):
             self._channel.post(MetricsResponse(message.number, self._report()))
@@ -71,6 +64,6 @@ class WorkerMetricsClient:
 
     async def _ask(self) -> ProcessMetrics:
         answer = await self._questions.ask(
-            lambda number: self._channel.post(AllMetricsRequest(number)), PATIENCE_SECONDS
+            lambda number: self._channel.post(MetricsRequest(number)), PATIENCE_SECONDS
         )
         return answer or self._report()

@@ -10,10 +10,7 @@ from wsnode.node.workers.ipc import IpcChannel
 from wsnode.node.workers.messages import (
     AddTransactionsRequest,
     AddTransactionsResponse,
-    BroadcastRequest,
-    BroadcastResponse,
     PoolChange,
-    PoolDump,
     PoolDumpRequest,
     ToWorker,
     parts,
@@ -38,26 +35,26 @@ class PoolSync:
         return partial(self._relay, network)
 
     def hear(
-        self, message: AddTransactionsRequest | BroadcastResponse | PoolDumpRequest | PoolChange
+        self, message: AddTransactionsRequest | AddTransactionsResponse | PoolDumpRequest | PoolChange
     ) -> None:
         """Handle a message of the parent."""
         match message:
             case AddTransactionsRequest(number, network, encoded):
                 self._take(network, encoded)
                 self._channel.post(AddTransactionsResponse(number))
-            case BroadcastResponse(number):
+            case AddTransactionsResponse(number):
                 self._questions.answer(number, None)
             case PoolChange(network, encoded, dropped):
                 self._mirror(network, encoded, dropped)
             case PoolDumpRequest(slot):
                 for network, pool in self._pools.items():
                     for part in parts(transaction.encoded for transaction in pool.held()):
-                        self._channel.post(PoolDump(slot, network, part))
+                        self._channel.post(AddTransactionsRequest(0, network, part, slot))
 
     async def _relay(self, network: str, encoded: bytes) -> None:
         """Return once all other workers have a transaction, or after `PATIENCE_SECONDS`."""
         await self._questions.ask(
-            lambda number: self._channel.post(BroadcastRequest(number, network, bytes(encoded))),
+            lambda number: self._channel.post(AddTransactionsRequest(number, network, [bytes(encoded)])),
             PATIENCE_SECONDS,
         )
 

@@ -11,10 +11,8 @@ from wsnode.node.workers.ipc import IpcChannel
 from wsnode.node.workers.messages import (
     PendingTransactions,
     PoolChange,
-    SendTransactionRequest,
-    SendTransactionResponse,
-    StatusRequest,
-    StatusResponse,
+    SyncRequest,
+    SyncResponse,
     SyncStatus,
     ToWorker,
     parts,
@@ -49,24 +47,23 @@ class SyncPublisher:
                     network.stands_anew()
                 await trio.sleep(LOOK_SECONDS)
 
-    async def answer(self, message: StatusRequest) -> None:
-        """Send the status of a followed network."""
-        network = self._networks.get(message.network)
-        status = b"" if network is None else await network.status()
-        self._channel.post(StatusResponse(message.number, status, message.slot))
+    async def answer(self, message: SyncRequest) -> None:
+        """Send a worker's transaction to other nodes, or the status of a followed network to the worker."""
+        network, failure, status = self._networks.get(message.network), None, b""
+        if message.transaction is None:
+            status = b"" if network is None else await network.status()
+        else:
+            failure = await self._failure_of(message.network, network, message.transaction)
+        self._channel.post(SyncResponse(message.number, failure, status, message.slot))
 
-    async def send(self, message: SendTransactionRequest) -> None:
-        """Send a worker's transaction to other nodes, and answer with the outcome."""
-        self._channel.post(
-            SendTransactionResponse(message.number, await self._failure_of(message), message.slot)
-        )
-
-    async def _failure_of(self, message: SendTransactionRequest) -> str | None:
+    async def _failure_of(
+        self, name: str, network: "_PublishedNetwork | None", transaction: bytes
+    ) -> str | None:
         """Return the reason why no node has taken a transaction, None if a node has."""
-        if (network := self._networks.get(message.network)) is None:
-            return f"{message.network} is not followed yet: its process has an older configuration"
+        if network is None:
+            return f"{name} is not followed yet: its process has an older configuration"
         try:
-            await network.followed.send(message.encoded)
+            await network.followed.send(transaction)
         except SendFailedError as error:
             return str(error)
         return None

@@ -23,20 +23,15 @@ from wsnode.node.running import RunningNode, reload, run_beside, server_of, tls_
 from wsnode.node.workers.ipc import DescriptorsTruncatedError, IpcChannel, PeerClosedError
 from wsnode.node.workers.messages import (
     HEARTBEAT_SECONDS,
-    AllMetricsResponse,
     Configure,
-    ConnectionsClosed,
     Drain,
-    DrainRequest,
-    Failed,
     Heartbeat,
-    Kill,
     MetricsRequest,
-    Ready,
-    SendTransactionRequest,
+    MetricsResponse,
     ServeConnection,
     Start,
-    StatusRequest,
+    Started,
+    SyncRequest,
     ToWorker,
 )
 from wsnode.node.workers.scoreboard import Scoreboard
@@ -97,7 +92,7 @@ async def _run(descriptor: int) -> int:
             tls, server = tls_of(config), server_of(config, networks, scoreboard.totals(first.slot))
         except Exception as error:
             logger.debug("cannot start", exc_info=error)
-            channel.post(Failed(str(error)))
+            channel.post(Started(str(error)))
             return FAILED
         running = RunningNode(config, server, networks, tls, worker=first.number)
         if is_first:
@@ -135,7 +130,7 @@ class _Worker:
                     # The library of metrics takes long to load, so it is before clients wait.
                     nursery.start_soon(self._colleagues.keep_telling)
                     await trio.lowlevel.checkpoint()
-                    self._channel.post(Ready())
+                    self._channel.post(Started())
                     if (await self._obey(reception, nursery)).restarts:
                         server.final_notice = RESTARTING
                     last_resort.end_within(server.limits.ending_seconds + 1)
@@ -164,18 +159,16 @@ class _Worker:
                     await self._files.wait()
                 case Configure(text):
                     reload(self._running, partial(msgspec.json.decode, text, type=Config))
-                case SendTransactionRequest():
-                    nursery.start_soon(self._membership.telling.send, message)
-                case StatusRequest():
+                case SyncRequest():
                     nursery.start_soon(self._membership.telling.answer, message)
-                case Drain():
+                case Drain(is_immediate=False):
                     return message
                 case _:
                     self._hear(message)
 
     def _hear(self, message: ToWorker) -> None:
         """Handle a message about other processes."""
-        if isinstance(message, MetricsRequest | AllMetricsResponse):
+        if isinstance(message, MetricsRequest | MetricsResponse):
             self._colleagues.hear(message)
         elif isinstance(message, News):
             self._membership.hear(message)
@@ -207,7 +200,7 @@ class _Worker:
             await self._has_left.wait()
             self._has_left = trio.Event()
             left, self._left = self._left, 0
-            self._channel.post(ConnectionsClosed(left))
+            self._channel.post(Heartbeat(left))
 
     async def _beat(self) -> None:
         """Send the parent a heartbeat every `HEARTBEAT_SECONDS`, for ever."""
@@ -219,7 +212,7 @@ class _Worker:
 
     async def _leave(self, signals: AsyncIterator[int]) -> None:
         async for _number in signals:
-            self._channel.post(DrainRequest())
+            self._channel.post(FOR_RESTART)
 
     async def _hurry(self, server: Server, last_resort: ShutdownWatchdog) -> None:
         while True:
@@ -231,7 +224,7 @@ class _Worker:
                 continue
             if descriptor is not None:
                 os.close(descriptor)
-            if isinstance(message, Kill):
+            if isinstance(message, Drain) and message.is_immediate:
                 server.hurry()
                 last_resort.hurry()
             else:

@@ -12,15 +12,13 @@ from wsnode.node.process_group import LocalSyncService
 from wsnode.node.workers.ipc import IpcChannel
 from wsnode.node.workers.messages import (
     AddTransactionsRequest,
-    BroadcastResponse,
+    AddTransactionsResponse,
     CorruptStore,
     PendingTransactions,
     PoolChange,
     PoolDumpRequest,
-    SendTransactionRequest,
-    SendTransactionResponse,
-    StatusRequest,
-    StatusResponse,
+    SyncRequest,
+    SyncResponse,
     SyncStatus,
     ToWorker,
 )
@@ -39,13 +37,12 @@ logger = logging.getLogger("wsnode.workers")
 
 News = (
     AddTransactionsRequest
-    | BroadcastResponse
+    | AddTransactionsResponse
     | PoolDumpRequest
     | PoolChange
     | SyncStatus
     | PendingTransactions
-    | SendTransactionResponse
-    | StatusResponse
+    | SyncResponse
     | CorruptStore
 )
 
@@ -76,10 +73,7 @@ class WorkerSiblings:
         self._pools = PoolSync(channel)
         self._elsewhere: dict[str, SyncProxy] = {}
         self._damage: dict[str, str | None] = {}
-        self._sends, self._inquiries = (
-            PendingRequests[SendTransactionResponse](),
-            PendingRequests[bytes | None](),
-        )
+        self._questions = PendingRequests[SyncResponse]()
 
     def rate_limiter_of(self, network: str, digest: str, *, is_metered: bool) -> SharedRateLimiter | None:
         """Return the counters of a key over all processes, None if there are too many keys."""
@@ -126,21 +120,20 @@ class WorkerSiblings:
                 # Between two releases of a configuration others may follow what this one does not have.
                 if (followed := self._elsewhere.get(message.network)) is not None:
                     followed.hear(message)
-            case SendTransactionResponse(number):
-                self._sends.answer(number, message)
-            case StatusResponse(number, status):
-                self._inquiries.answer(number, status or None)
+            case SyncResponse(number):
+                self._questions.answer(number, message)
             case _:
                 self._pools.hear(message)
 
     async def _inquire(self, network: str) -> bytes | None:
-        return await self._inquiries.ask(
-            lambda number: self._channel.post(StatusRequest(number, network)), INQUIRY_SECONDS
+        found = await self._questions.ask(
+            lambda number: self._channel.post(SyncRequest(number, network)), INQUIRY_SECONDS
         )
+        return None if found is None else found.status or None
 
     async def _send(self, network: str, relay: Relay | None, encoded: bytes) -> None:
-        sent = await self._sends.ask(
-            lambda number: self._channel.post(SendTransactionRequest(number, network, bytes(encoded))),
+        sent = await self._questions.ask(
+            lambda number: self._channel.post(SyncRequest(number, network, bytes(encoded))),
             PATIENCE_SECONDS,
         )
         if sent is None:
