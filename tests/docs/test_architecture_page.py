@@ -115,11 +115,9 @@ def test_the_fast_path_takes_a_few_modules_and_calls_of_the_engine() -> None:
     for name, (modules, functions) in printed.items():
         # Neither a frame nor a request is read in Python.
         assert not {"take_messages", "read_request", "run_call_text"} & set(functions)
-        if name.startswith("WebSocket"):
-            assert len(modules) <= 8
-            assert len(functions) <= 4
-        else:
-            assert "FastPath.try_answer" in functions
+        assert len(modules) <= 8
+        assert len(functions) <= 4
+        assert name.startswith("WebSocket") or "FastPath.try_answer" in functions
 
 
 def printed_ways(method: str) -> dict[str, tuple[list[str], list[str]]]:

@@ -173,11 +173,18 @@ class SocketQueue:
     are answered by its `FastPath`, and the replies are sent at once. All else is left to the caller.
     """
 
-    def __new__(cls, receive_bytes: int, quick_seconds: float, /) -> SocketQueue:
+    def __new__(
+        cls, receive_bytes: int, quick_seconds: float, /, *, counts_suspension: bool = False
+    ) -> SocketQueue:
         """Return a queue that reads less than `receive_bytes` at once where calls are answered.
 
-        Bursts of at most `quick_seconds` are counted together.
+        Bursts of at most `quick_seconds` are counted together. A long turn, while others wait, counts without
+        the time in which this thread was suspended, unless `counts_suspension`.
         """
+
+    @property
+    def charged(self) -> float:
+        """Return the seconds for which the last turn was charged that the caller ended."""
 
     @property
     def waiting(self) -> int:
@@ -224,23 +231,18 @@ class SocketQueue:
             OSError: There is no such epoll.
         """
 
-    def next(self, seconds: float, /) -> tuple[int, bytes | None, bytes | None] | None:
-        """Read sockets until one has something for the caller; return None after `seconds`, or if none has.
+    def next(
+        self, seconds: float | None, took: float = 0.0, more: float = 0.0, /
+    ) -> tuple[int, bytes | None, bytes | None] | None:
+        """Charge the last socket's peer, then read sockets until one has something for the caller.
 
-        Return its descriptor, the received bytes (empty at its end or after an error, None if none are left)
-        and the frames of replies that could not be sent (None if all were). Without either, the caller is to
-        read the socket. A call of `charge` must follow. Connections have counted the answered calls by then.
-        Keeps the lock.
+        The peer of the last socket that this returned is charged for `took` seconds since then, as far as
+        they count, and for `more` seconds; it waits again if it has more. Return None after `seconds`, or if
+        no socket has anything; None reads no socket. Else return its descriptor, the received bytes (empty at
+        its end or after an error, None if none are left) and the frames of replies that could not be sent
+        (None if all were). Without either, the caller is to read the socket, and in any case to call this
+        again. Connections have counted the answered calls by then. Keeps the lock.
         """
-
-    def counted(self, seconds: float, /) -> float:
-        """Return how many of the seconds since `next` returned count for the turn.
-
-        If they are many and others wait, the time in which this thread was suspended does not count.
-        """
-
-    def charge(self, seconds: float, /) -> None:
-        """Charge the peer of the last socket of `next` for `seconds`; it waits again if it has more."""
 
 @final
 class NativeMethods:

@@ -293,7 +293,7 @@ async def test_a_socket_that_always_has_more_does_not_keep_others_waiting(socket
 
 async def test_a_quick_request_comes_before_the_rest_of_many_long_bursts() -> None:
     now, order = [0.0], list[str]()
-    reactor = Reactor(lambda: now[0], counted=lambda seconds: seconds)
+    reactor = Reactor(lambda: now[0], counts_suspension=True)
     async with trio.open_nursery() as nursery:
         sockets = Sockets(reactor, nursery)
         client, transport = sockets.pair()
@@ -435,7 +435,7 @@ async def test_an_end_that_comes_with_the_last_bytes_is_seen(sockets: Sockets) -
 
 async def test_many_connections_of_one_peer_delay_another_by_one_of_them() -> None:
     now, order = [0.0], list[str]()
-    reactor = Reactor(lambda: now[0], counted=lambda seconds: seconds)
+    reactor = Reactor(lambda: now[0], counts_suspension=True)
 
     def taking(name: str) -> Take:
         def take(_data: bytes) -> bool:

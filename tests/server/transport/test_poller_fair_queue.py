@@ -38,11 +38,13 @@ class Queue:
         assert left[1:] == (None, None)
         return left[0]
 
-    def charge(self, seconds: float) -> None:
-        self._sockets.charge(seconds)
+    def charge(self, seconds: float, took: float = 0.0) -> None:
+        """End a turn of `seconds`, and of those among `took` that count."""
+        assert self._sockets.next(None, took, seconds) is None
 
-    def counted(self, seconds: float) -> float:
-        return self._sockets.counted(seconds)
+    @property
+    def charged(self) -> float:
+        return self._sockets.charged
 
     def forget(self, descriptor: int) -> None:
         self._sockets.forget(descriptor)
@@ -277,7 +279,7 @@ def test_a_quick_socket_stays_quick_when_others_take_the_core_in_its_turns() -> 
         queue.add(0, None)
         assert queue.pop() == 0
         time.sleep(0.001)
-        queue.charge(queue.counted(0.001))
+        queue.charge(0.0, took=0.001)
         queue.pop()
         queue.charge(0.0003)
 
@@ -291,7 +293,8 @@ def test_what_a_thread_works_counts() -> None:
     while time.thread_time() < worked + 0.002:
         pass
     # Less what the engine's own part of the turn seemed to take, which was quick.
-    assert queue.counted(time.perf_counter() - began) >= 0.002 - QUICK_COST
+    queue.charge(0.0, took=time.perf_counter() - began)
+    assert queue.charged >= 0.002 - QUICK_COST
 
 
 def test_of_many_peers_those_are_remembered_that_came_last() -> None:

@@ -101,8 +101,10 @@ class Reactor:
         self,
         clock: Callable[[], float] = perf_counter,
         polling: Poller | None = None,
-        counted: Callable[[float], float] | None = None,
+        *,
+        counts_suspension: bool = False,
     ) -> None:
+        """Make a reactor without sockets; with `counts_suspension` turns are charged by `clock` alone."""
         self._clock = clock
         self._polling = polling or new_poller()
         self._watched: dict[int, Peer] = {}
@@ -112,10 +114,8 @@ class Reactor:
         """Sockets that have more bytes than were read."""
         self._unread = set[int]()
         """Sockets without a reader that may have unread bytes, reported already by their last event."""
-        self._due = SocketQueue(RECEIVE_BYTES, FIRST_BOUND)
+        self._due = SocketQueue(RECEIVE_BYTES, FIRST_BOUND, counts_suspension=counts_suspension)
         """Queue of sockets with unread bytes."""
-        self._counted = counted or self._due.counted
-        """Function from the seconds of a turn to the seconds that its socket is charged."""
         self._note_due = 0.0
         self._left_at = 0.0
         """Time at which other tasks began to run."""
@@ -151,18 +151,22 @@ class Reactor:
         self._left_at = clock()
         return WaitOutcome(has_served, is_host_ready)
 
-    def _read_on(self, left: Next | None, deadline: float) -> None:
-        """Pass on the bytes left of a socket, and those of others until `deadline`."""
-        due, clock, woken, now = self._due, self._clock, 0, self._clock()
+    def _read_on(self, left: Next | None, deadline: float, woken: int = 0) -> int:
+        """Pass on the bytes left of a socket, and those of others until `deadline`.
+
+        Returns the number of tasks woken in this pass, `woken` of which were woken before.
+        """
+        due, clock = self._due, self._clock
         if left is None:
-            left = due.next(deadline - now)
+            left = due.next(deadline - clock())
         while left is not None:
             began = clock()
             is_woken = self._read(*left)
             now = clock()
-            due.charge(self._counted(now - began) + is_woken * WOKEN_SECONDS)
             woken += is_woken
-            left = due.next(deadline - now) if now <= deadline and woken < WOKEN_AT_ONCE else None
+            seconds = deadline - now if now <= deadline and woken < WOKEN_AT_ONCE else None
+            left = due.next(seconds, now - began, is_woken * WOKEN_SECONDS)
+        return woken
 
     async def _run_in_a_task(self) -> None:
         while True:
@@ -209,18 +213,16 @@ class Reactor:
 
     def _hand_out(self, seconds: float) -> bool:
         """Pass on arrived bytes for `seconds`; return True if more are waiting."""
-        now, woken, due, clock = self._clock(), 0, self._due, self._clock
+        clock, woken = self._clock, 0
+        now = clock()
         deadline, again = now + seconds, now + AGAIN_SECONDS
         while now <= deadline and woken < WOKEN_AT_ONCE:
-            if (left := due.next(deadline - now)) is not None:
-                began = clock()
-                is_woken = self._read(*left)
-                now = clock()
-                due.charge(self._counted(now - began) + is_woken * WOKEN_SECONDS)
-                woken += is_woken
-            elif woken or (now := clock()) > again or not self._has_come_again():
+            if self._due.waiting:
+                woken = self._read_on(None, deadline, woken)
+            elif woken or now > again or not self._has_come_again():
                 break
-        return due.waiting > 0
+            now = clock()
+        return self._due.waiting > 0
 
     async def feed(
         self,

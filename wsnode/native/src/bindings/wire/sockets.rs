@@ -38,6 +38,10 @@ struct SocketQueue {
     spent: f64,
     /// Clock of that turn.
     clock: TurnClock,
+    /// Seconds charged for the last turn of Python.
+    charged: f64,
+    /// True if time in which this thread was suspended counts as well.
+    counts_suspension: bool,
 }
 
 struct Watched {
@@ -67,8 +71,8 @@ struct Unhandled<'py> {
 #[pymethods]
 impl SocketQueue {
     #[new]
-    #[pyo3(signature = (receive_bytes, quick_seconds, /))]
-    fn new(receive_bytes: usize, quick_seconds: f64) -> Self {
+    #[pyo3(signature = (receive_bytes, quick_seconds, /, *, counts_suspension=false))]
+    fn new(receive_bytes: usize, quick_seconds: f64, counts_suspension: bool) -> Self {
         Self {
             queue: FairQueue::default(),
             watched: HashMap::new(),
@@ -77,7 +81,14 @@ impl SocketQueue {
             tally: Tally::new(quick_seconds),
             spent: 0.0,
             clock: TurnClock::new(false),
+            charged: 0.0,
+            counts_suspension,
         }
+    }
+
+    #[getter]
+    fn charged(&self) -> f64 {
+        self.charged
     }
 
     #[getter]
@@ -174,22 +185,15 @@ impl SocketQueue {
         }
     }
 
-    #[pyo3(signature = (seconds, /))]
-    fn next<'py>(&mut self, py: Python<'py>, seconds: f64) -> Next<'py> {
-        let found = self.read_next(py, Duration::try_from_secs_f64(seconds).unwrap_or_default());
+    /// End the turn of the last socket, and read on for `seconds`.
+    #[pyo3(signature = (seconds, took=0.0, more=0.0, /))]
+    fn next<'py>(&mut self, py: Python<'py>, seconds: Option<f64>, took: f64, more: f64) -> Next<'py> {
+        self.charged = self.spent + self.clock.counted(took) + more;
+        self.queue.charge(self.charged);
+        self.spent = 0.0;
+        let found = self.read_next(py, Duration::try_from_secs_f64(seconds?).unwrap_or_default());
         self.tally.report(py);
         found
-    }
-
-    #[pyo3(signature = (seconds, /))]
-    fn counted(&mut self, seconds: f64) -> f64 {
-        self.clock.counted(seconds)
-    }
-
-    #[pyo3(signature = (seconds, /))]
-    fn charge(&mut self, seconds: f64) {
-        self.queue.charge(self.spent + seconds);
-        self.spent = 0.0;
     }
 }
 
@@ -208,7 +212,7 @@ impl SocketQueue {
     /// Read sockets for up to `most` until one has bytes or unsent replies for Python; return its descriptor,
     /// received bytes and unsent replies, None if the time is over or no socket waits.
     fn read_next<'py>(&mut self, py: Python<'py>, most: Duration) -> Next<'py> {
-        self.clock = TurnClock::new(self.queue.waiting() > 1);
+        self.clock = TurnClock::new(self.queue.waiting() > 1 && !self.counts_suspension);
         let mut found = None;
         while self.clock.elapsed() <= most {
             let Some(descriptor) = self.queue.pop() else {
