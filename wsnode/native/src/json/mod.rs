@@ -15,5 +15,5 @@ pub use blocks::{
     render_pooled_transaction, render_receipt, render_receipts, render_transaction, render_uncle, write_log,
     BlockContext, BlockStyle, BodyList, Envelope, LogSelection, Price, TotalDifficulty,
 };
-pub use reader::{find, Text};
+pub use reader::Text;
 pub use writer::Writer;

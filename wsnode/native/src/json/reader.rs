@@ -4,6 +4,8 @@
 const MAX_DEPTH: usize = 64;
 /// Bytes of a string that are compared together.
 const CHUNK: usize = 32;
+/// Bytes that end a number or a word.
+const ENDS: &[u8] = b",]}: \t\r\n";
 
 /// Rest of a JSON text. A read returns None if the next item has another form.
 pub struct Text<'a>(pub &'a [u8]);
@@ -158,9 +160,72 @@ impl<'a> Text<'a> {
     }
 }
 
+/// Reads of a text that is known to be JSON, in any of its forms. They find strings and brackets alone.
+impl<'a> Text<'a> {
+    /// Return the content of the next string between its quotes, with its escapes.
+    pub fn any_string(&mut self) -> Option<&'a [u8]> {
+        self.take(b'"')?;
+        let begun = self.0;
+        self.pass_string()?;
+        Some(&begun[..begun.len() - self.0.len() - 1])
+    }
+
+    /// Skip the rest of a string and its last quote.
+    fn pass_string(&mut self) -> Option<()> {
+        loop {
+            let mark = find(self.0, |byte| matches!(byte, b'"' | b'\\'))?;
+            let is_end = self.0[mark] == b'"';
+            self.0 = self.0.get(mark + if is_end { 1 } else { 2 }..)?;
+            if is_end {
+                return Some(());
+            }
+        }
+    }
+
+    /// Return the next value as written.
+    pub fn any_value(&mut self) -> Option<&'a [u8]> {
+        self.skip_space();
+        let begun = self.0;
+        match begun.first()? {
+            b'"' => self.any_string().map(drop)?,
+            b'[' | b'{' => {
+                let mut depth = 0_usize;
+                self.marks(|byte| {
+                    match byte {
+                        b'[' | b'{' => depth += 1,
+                        b']' | b'}' => depth -= 1,
+                        _ => {}
+                    }
+                    depth > 0
+                })?;
+            }
+            _ => {
+                let word = begun.iter().take_while(|byte| !ENDS.contains(byte));
+                self.0 = &begun[word.count()..];
+            }
+        }
+        let size = begun.len() - self.0.len();
+        (size > 0).then(|| &begun[..size])
+    }
+
+    /// Pass each byte outside of strings to `goes_on`, up to one for which it returns false. None if the text
+    /// ends before.
+    pub fn marks(&mut self, mut goes_on: impl FnMut(u8) -> bool) -> Option<()> {
+        loop {
+            let (byte, rest) = self.0.split_first()?;
+            self.0 = rest;
+            if *byte == b'"' {
+                self.pass_string()?;
+            } else if !goes_on(*byte) {
+                return Some(());
+            }
+        }
+    }
+}
+
 /// Return the index of the first byte for which `is_mark` is true. Many bytes are compared in one
 /// instruction, which matters for a transaction of 100 KB.
-pub fn find(text: &[u8], is_mark: impl Fn(u8) -> bool) -> Option<usize> {
+fn find(text: &[u8], is_mark: impl Fn(u8) -> bool) -> Option<usize> {
     let without = |chunk: &&[u8; CHUNK]| chunk.iter().fold(true, |without, byte| without & !is_mark(*byte));
     let passed = CHUNK * text.as_chunks::<CHUNK>().0.iter().take_while(without).count();
     Some(passed + text[passed..].iter().position(|byte| is_mark(*byte))?)

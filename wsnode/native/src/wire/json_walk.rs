@@ -1,120 +1,82 @@
-//! Positions and number of the values in a text that is known to be JSON. No value is built.
+//! Faults, positions and number of the values in a text. No value is built.
 
 use std::ops::Range;
 
-use crate::json::find;
+use serde_json::value::RawValue;
 
-/// Bytes that end a number or a word.
-const ENDS: &[u8] = b",]}: \t\r\n";
+use crate::json::Text;
+
+/// Highest nesting of lists and objects, below the limit of Python's decoder.
+const DEEPEST: usize = 900;
 
 /// Members of a request whose values the outline keeps.
 const READ: [&str; 3] = ["jsonrpc", "method", "id"];
 
-/// Walk through a JSON text from a position on. It ends at the first syntax error.
-struct JsonWalk<'a> {
-    text: &'a [u8],
-    position: usize,
+/// Return the fault of a text that is no JSON in UTF-8 or nested too deeply, or None. An escape for half a
+/// character is no fault.
+pub fn fault(text: &[u8]) -> Option<String> {
+    match serde_json::from_slice::<&RawValue>(text) {
+        Err(error) => Some(error.to_string()),
+        Ok(_) => (depth(text) > DEEPEST).then(|| "exceeded max depth".to_owned()),
+    }
 }
 
-impl<'a> JsonWalk<'a> {
-    fn peek(&mut self) -> Option<u8> {
-        let rest = self.text.get(self.position..)?;
-        let space = rest.iter().take_while(|byte| byte.is_ascii_whitespace());
-        self.position += space.count();
-        self.text.get(self.position).copied()
-    }
-
-    /// Skip a mark, if it comes next.
-    fn take(&mut self, mark: u8) -> Option<()> {
-        (self.peek()? == mark).then(|| self.position += 1)
-    }
-
-    /// Skip the next string, and return its content between the quotes.
-    fn string(&mut self) -> Option<&'a [u8]> {
-        self.take(b'"')?;
-        let begin = self.position;
-        loop {
-            let rest = self.text.get(self.position..)?;
-            let mark = find(rest, |byte| matches!(byte, b'"' | b'\\'))?;
-            self.position += mark + 1;
-            if rest[mark] == b'"' {
-                return self.text.get(begin..self.position - 1);
-            }
-            self.position += 1;
+/// Return the nesting of a JSON text.
+fn depth(text: &[u8]) -> usize {
+    let (mut depth, mut deepest) = (0_usize, 0);
+    Text(text).marks(|byte| {
+        match byte {
+            b'[' | b'{' => depth += 1,
+            b']' | b'}' => depth = depth.saturating_sub(1),
+            _ => {}
         }
-    }
+        deepest = deepest.max(depth);
+        true
+    });
+    deepest
+}
 
-    /// Skip the next value, and return its range.
-    fn value(&mut self) -> Option<Range<usize>> {
-        let first = self.peek()?;
-        let begin = self.position;
-        match first {
-            b'"' => self.string().map(drop)?,
-            b'[' | b'{' => self.container()?,
-            _ => {
-                let word = self.text[begin..].iter().take_while(|byte| !ENDS.contains(byte));
-                self.position += word.count();
-            }
-        }
-        (self.position > begin).then_some(begin..self.position)
-    }
-
-    fn container(&mut self) -> Option<()> {
-        let mut depth = 0_usize;
-        loop {
-            match *self.text.get(self.position)? {
-                b'"' => {
-                    self.string()?;
-                    continue;
-                }
-                b'[' | b'{' => depth += 1,
-                b']' | b'}' => depth = depth.saturating_sub(1),
-                _ => {}
-            }
-            self.position += 1;
-            if depth == 0 {
-                return Some(());
-            }
-        }
-    }
+/// Return the range of the next value of `text`, whose end `rest` is.
+fn value(text: &[u8], rest: &mut Text<'_>) -> Option<Range<usize>> {
+    let size = rest.any_value()?.len();
+    let end = text.len() - rest.0.len();
+    Some(end - size..end)
 }
 
 /// Return the ranges of the first `most` items of an array, or an empty list if the text is no array.
 pub fn items(text: &[u8], most: usize) -> Vec<Range<usize>> {
-    let mut walk = JsonWalk { text, position: 0 };
-    let mut found = Vec::new();
-    let mut next = walk.take(b'[');
+    let (mut rest, mut found) = (Text(text), Vec::new());
+    let mut next = rest.take(b'[');
     while next.is_some() && found.len() < most {
-        let Some(item) = walk.peek().filter(|first| *first != b']').and_then(|_| walk.value()) else {
+        let Some(item) = value(text, &mut rest) else {
             break;
         };
         found.push(item);
-        next = walk.take(b',');
+        next = rest.take(b',');
     }
     found
 }
 
 /// Return the range of the value of an object's last member `id`. The name may contain escapes.
 pub fn identity(text: &[u8]) -> Option<Range<usize>> {
-    let mut walk = JsonWalk { text, position: 0 };
-    let mut found = None;
-    let mut next = walk.take(b'{');
+    let (mut rest, mut found) = (Text(text), None);
+    let mut next = rest.take(b'{');
     while next.is_some() {
-        let Some((name, value)) = member(&mut walk) else {
+        let Some((name, value)) = member(text, &mut rest) else {
             break;
         };
         if is_named(name, "id") {
             found = Some(value);
         }
-        next = walk.take(b',');
+        next = rest.take(b',');
     }
     found
 }
 
-fn member<'a>(walk: &mut JsonWalk<'a>) -> Option<(&'a [u8], Range<usize>)> {
-    let name = walk.string()?;
-    walk.take(b':')?;
-    Some((name, walk.value()?))
+fn member<'a>(text: &[u8], rest: &mut Text<'a>) -> Option<(&'a [u8], Range<usize>)> {
+    let name = rest.any_string()?;
+    rest.take(b':')?;
+    Some((name, value(text, rest)?))
 }
 
 /// Return whether a name between quotes is `word`, of letters and digits. Some of them may be escaped.
@@ -137,10 +99,10 @@ fn is_next(rest: &mut &[u8], letter: u8) -> bool {
 /// Return the object with `0` for the value of each member but `jsonrpc`, `method` and `id`, and the range of
 /// the last `params`. None if the text is no object.
 pub fn outline(text: &[u8]) -> Option<(Vec<u8>, Option<Range<usize>>)> {
-    let mut walk = JsonWalk { text, position: 0 };
-    walk.take(b'{')?;
+    let mut rest = Text(text);
+    rest.take(b'{')?;
     let (mut outline, mut params, mut copied) = (Vec::new(), None, 0);
-    while let Some((name, value)) = member(&mut walk) {
+    while let Some((name, value)) = member(text, &mut rest) {
         if is_named(name, "params") {
             params = Some(value.clone());
         }
@@ -149,7 +111,7 @@ pub fn outline(text: &[u8]) -> Option<(Vec<u8>, Option<Range<usize>>)> {
             outline.push(b'0');
             copied = value.end;
         }
-        if walk.take(b',').is_none() {
+        if rest.take(b',').is_none() {
             break;
         }
     }
@@ -159,21 +121,11 @@ pub fn outline(text: &[u8]) -> Option<(Vec<u8>, Option<Range<usize>>)> {
 
 /// Return an upper bound of the number of values in a text: at most one more than twice the number.
 pub fn count_values(text: &[u8]) -> usize {
-    let mut walk = JsonWalk { text, position: 0 };
     let mut count = 1;
-    while let Some(byte) = text.get(walk.position) {
-        match byte {
-            b'"' => {
-                if walk.string().is_none() {
-                    break;
-                }
-                continue;
-            }
-            b',' | b':' | b'[' | b'{' => count += 1,
-            _ => {}
-        }
-        walk.position += 1;
-    }
+    Text(text).marks(|byte| {
+        count += usize::from(matches!(byte, b',' | b':' | b'[' | b'{'));
+        true
+    });
     count
 }
 
@@ -292,5 +244,32 @@ mod tests {
         ] {
             assert_eq!(repaired(text).as_deref(), Some(expected), "{text}");
         }
+    }
+
+    #[test]
+    fn json_has_no_fault() {
+        for text in ["1", " [1.5e999, -0, \"\u{e9}\\ud800\", null]\n", r#"{"a":{},"a":["]"]}"#, r#""[[\"[""#]
+        {
+            assert_eq!(fault(text.as_bytes()), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn all_else_has_one() {
+        for text in
+            ["", "[", "[1,]", "01", "1.", "nul", r#""\x""#, "\"\n\"", "{1:2}", "1 2", "[1]]", "+1", "NaN"]
+        {
+            assert!(fault(text.as_bytes()).is_some(), "{text}");
+        }
+        assert!(fault(b"\"\xff\"").is_some());
+    }
+
+    #[test]
+    fn a_text_has_a_depth() {
+        let nested = |depth: usize| "[".repeat(depth) + &"]".repeat(depth);
+        assert_eq!(fault(nested(DEEPEST).as_bytes()), None);
+        assert_eq!(fault(nested(DEEPEST + 1).as_bytes()).as_deref(), Some("exceeded max depth"));
+        assert!(fault(nested(5_000_000).as_bytes()).is_some());
+        assert_eq!(fault("[{},".repeat(1_000).as_bytes()).as_deref().map(|text| &text[..3]), Some("EOF"));
     }
 }

@@ -10,5 +10,4 @@ pub mod native_methods;
 pub mod parameters;
 pub mod request;
 pub mod socket;
-pub mod syntax;
 pub mod turn_clock;

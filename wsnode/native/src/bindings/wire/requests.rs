@@ -4,8 +4,8 @@ use pyo3::prelude::*;
 use pyo3::types::{PyByteArray, PyBytes, PyList, PyString};
 
 use crate::wire::frame::{self, pong_size, Whole};
+use crate::wire::json_walk;
 use crate::wire::request::Envelope;
-use crate::wire::{json_walk, syntax};
 
 /// Length in bytes of a text that takes about a quarter of a millisecond to read.
 const LONG: usize = 256 * 1024;
@@ -104,7 +104,7 @@ fn first_items<'py>(py: Python<'py>, text: &[u8], most: usize) -> Vec<Bound<'py,
 #[pyfunction]
 #[pyo3(signature = (text, /))]
 fn find_fault(py: Python<'_>, text: &[u8]) -> Option<String> {
-    detach_if_long(py, text, || syntax::fault(text))
+    detach_if_long(py, text, || json_walk::fault(text))
 }
 
 /// Return a JSON object with 0 for all values but those of `jsonrpc`, `method` and `id`, and the text of its
