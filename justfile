@@ -40,10 +40,9 @@ audit:
     cargo deny --manifest-path {{crate}} check advisories
     pip-audit --require-hashes --disable-pip --requirement requirements.lock
 
-# The tables of the reference pages, from the declarations in the code.
+# The generated tables of the reference pages, from their registries.
 pages:
-    python -m tests.deploy.metric_tables
-    python -m tests.server.limit_tables
+    python -m tests.docs.generated
 
 # What makes the tree hard to read, at these commits or now.
 tree *commits:

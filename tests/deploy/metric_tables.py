@@ -1,29 +1,20 @@
-"""Tables of metrics in docs/reference/operating.md, written by `python -m tests.deploy.metric_tables`."""
+"""Tables of metrics in docs/reference/operating.md, from their declarations."""
 
-import re
+from typing import Final
 
-from tests.docs.pages import DOCS
+from tests.docs.generated.marks import TableWriter, markdown_table
 from wsnode.server.metric_definitions import METRICS, MetricDefinition, NodePart
 
-PAGE = DOCS / "reference/operating.md"
-_TABLE = re.compile(r"(<!-- metrics: (\w+) -->\n)(?:\|.*\n)*")
 
-
-def with_tables(page: str) -> str:
-    """Return the page with a table behind each mark, of the metrics of the part that the mark names."""
-    return _TABLE.sub(lambda mark: mark[1] + table(NodePart(mark[2])), page)
-
-
-def table(part: NodePart) -> str:
+def table(part: str) -> str:
     """Return the table of the metrics of some nodes."""
-    head = "| metric | labels | meaning |\n|---|---|---|\n"
-    return head + "".join(_row(each) for each in METRICS.values() if each.part is part)
+    metrics = [each for each in METRICS.values() if each.part is NodePart(part)]
+    return markdown_table(("metric", "labels", "meaning"), map(_row, metrics))
 
 
-def _row(metric: MetricDefinition) -> str:
+def _row(metric: MetricDefinition) -> tuple[str, str, str]:
     meaning = f"histogram of the {metric.meaning}" if metric.is_histogram else metric.meaning
-    return f"| `{metric.name}` | {', '.join(metric.labels)} | {meaning} |\n"
+    return f"`{metric.name}`", ", ".join(metric.labels), meaning
 
 
-if __name__ == "__main__":
-    PAGE.write_text(with_tables(PAGE.read_text()))
+WRITER: Final = TableWriter("metrics", ["reference/operating.md"], table)

@@ -5,18 +5,18 @@ import re
 import pytest
 
 from tests.deploy.expressions import grouped, metrics, panels, rules
-from tests.deploy.metric_tables import PAGE, table, with_tables
+from tests.deploy.metric_tables import WRITER, table
 from wsnode.server.metric_definitions import METRICS, NodePart, definition_of
 from wsnode.server.observability.declared_metrics import MOST_CHARACTERS
 
 
 def test_the_page_has_the_declared_metrics() -> None:
-    page = PAGE.read_text()
-    assert page == with_tables(page), "python -m tests.deploy.metric_tables"
-    tables = "".join(map(table, NodePart))
+    (page,) = (path.read_text() for path in WRITER.paths)
+    assert page == WRITER.with_tables(page), "python -m tests.docs.generated"
+    tables = "".join(table(part.value) for part in NodePart)
     assert {each.name for each in METRICS.values()} == set(re.findall(r"^\| `(\w+)`", tables, re.MULTILINE))
     for part in NodePart:
-        assert table(part) in page
+        assert table(part.value) in page
 
 
 @pytest.mark.parametrize("expression", sorted({*rules(), *panels()}))

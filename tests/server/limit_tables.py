@@ -1,23 +1,21 @@
-"""Tables of limits in docs/reference/limits.md, written by `python -m tests.server.limit_tables`."""
+"""Tables of limits in docs/reference/limits.md, from their declarations."""
 
 import ast
 import inspect
 import re
 import textwrap
 from collections.abc import Iterator
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 import msgspec
 
-from tests.docs.pages import DOCS
+from tests.docs.generated.marks import TableWriter, markdown_table
 from wsnode.ethereum.pool.limits import PoolLimits
 from wsnode.ethereum.rpc.common.limits import CallLimits
 from wsnode.jsonrpc.session_limits import SessionBounds
 from wsnode.server.limits import Limits
 
-PAGE = DOCS / "reference/limits.md"
 STRUCTS: tuple[type[msgspec.Struct], ...] = (SessionBounds, Limits, CallLimits, PoolLimits)
-_TABLE = re.compile(r"(<!-- limits: ([\w\s]+) -->\n)(?:\|.*\n)*")
 _DESCRIPTION = re.compile(r"(.+?): (.+)\. Beyond it: (.+?)\.?")
 _SIZES = {1024 * 1024: "MiB", 1024: "KiB"}
 
@@ -31,9 +29,10 @@ class LimitRow(NamedTuple):
     bound: str
     beyond: str
 
-    def __str__(self) -> str:
+    @property
+    def cells(self) -> tuple[str, ...]:
         """Return the row of a table in Markdown."""
-        return f"| `{self.name}` | {self._default} | {self.unit} | {self.bound} | {self.beyond} |\n"
+        return f"`{self.name}`", self._default, self.unit, self.bound, self.beyond
 
     @property
     def _default(self) -> str:
@@ -75,17 +74,11 @@ def _description(name: str, below: ast.stmt) -> tuple[str, str, str]:
     raise ValueError(f'{name}: want a docstring "UNIT: BOUND. Beyond it: ERROR."')
 
 
-def with_tables(page: str) -> str:
-    """Return the page with a table behind each mark, of the limits that the mark names."""
+def table(names: str) -> str:
+    """Return the table of the limits of these names, which white space separates."""
     rows = limit_rows()
-    return _TABLE.sub(lambda mark: mark[1] + table([rows[name] for name in mark[2].split()]), page)
+    head = ("limit", "default", "unit", "bound on", "beyond it")
+    return markdown_table(head, (rows[name].cells for name in names.split()))
 
 
-def table(rows: list[LimitRow]) -> str:
-    """Return the table of some limits in Markdown."""
-    head = "| limit | default | unit | bound on | beyond it |\n|---|---|---|---|---|\n"
-    return head + "".join(map(str, rows))
-
-
-if __name__ == "__main__":
-    PAGE.write_text(with_tables(PAGE.read_text()))
+WRITER: Final = TableWriter("limits", ["reference/limits.md"], table)

@@ -8,7 +8,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from tests.server.limit_tables import PAGE, limit_rows, rows_of, with_tables
+from tests.server.limit_tables import WRITER, limit_rows, rows_of
 from wsnode.cli.keys import add
 from wsnode.ethereum.codec import typed_data
 from wsnode.ethereum.pool.limits import PoolLimits
@@ -32,10 +32,12 @@ from wsnode.starknet.rpc.params import MOST_ADDRESSES as MOST_ADDRESSES_OF_EVENT
 from wsnode.starknet.rpc.params import MOST_CONTRACTS, MOST_FLAGS
 from wsnode.starknet.storage.event_bloom import MOST_KEYS
 
+(PAGE,) = WRITER.paths
+
 
 def test_the_page_has_the_tables_of_all_limits() -> None:
     page = PAGE.read_text()
-    assert page == with_tables(page), "python -m tests.server.limit_tables"
+    assert page == WRITER.with_tables(page), "python -m tests.docs.generated"
     named = [name for mark in re.findall(r"<!-- limits: ([\w\s]+) -->", page) for name in mark.split()]
     assert sorted(named) == sorted(limit_rows()) == sorted(name for name, _ in every_limit())
 

@@ -43,7 +43,9 @@ class PartnerConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The provider that is asked for missing transactions, once the head is `stale_after` seconds old."""
 
     url: NodeUrl
+    """URL of the provider: `ws://`, `wss://`, `http://` or `https://`."""
     stale_after: Annotated[float, msgspec.Meta(gt=0, le=1e15)] = 60.0
+    """Age of the head in seconds from which on the provider is asked."""
 
     def __post_init__(self) -> None:
         """Raise ValueError if the port in the URL is no port number."""
@@ -54,38 +56,51 @@ class FollowConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The nodes that a network follows, and how many of them must have a block before it is the head."""
 
     upstreams: Annotated[tuple[str, ...], msgspec.Meta(min_length=1, max_length=MOST_UPSTREAMS)]
+    """URLs of the nodes: `ws://`, `wss://`, `http://` or `https://`.
+
+    Path, query and user may be keys: they are never logged or shown.
+    """
     agree: Annotated[int, msgspec.Meta(ge=1)] | None = None
-    """Upstreams that must have a block; if absent 1 of one or two upstreams, 2 of more."""
+    """Number of upstreams that must have a block; if absent 1 of one or two upstreams, 2 of more."""
     max_lag: Annotated[int, msgspec.Meta(ge=0, le=1_000_000)] = 2
-    """Blocks by which the head may be behind before `/readyz` fails."""
+    """Blocks by which the head may be behind; beyond them `/readyz` is 503 until it is reached again."""
     accept_finalized_reorg: bool = False
     """True to accept once that a finalized block is replaced."""
     light: bool = False
-    """True to have a new folder keep a window of blocks, verified and not executed."""
+    """True to have a new folder keep a window of blocks, verified and not executed.
+
+    An old folder stays what it is.
+    """
     window: (
         Annotated[int, msgspec.Meta(ge=1, le=MOST_WINDOW)]
         | Annotated[str, msgspec.Meta(pattern=WINDOW_TIME)]
         | None
     ) = None
-    """Blocks that a new folder keeps, or their time span (`2h`); if absent all blocks.
+    """Number of blocks that a new folder keeps, 64 or more in a full one; if absent all.
 
-    For a light folder it is 7,200 blocks if absent, a day of 12 seconds a block, and two hours or more.
+    For a light folder it may be a time, a whole number of `s`, `m`, `h` or `d` as in `"2h"`, and is 7,200
+    blocks if absent, which is a day of 12 seconds a block, and two hours or more.
     """
     checkpoint: Annotated[str, msgspec.Meta(pattern="^0x[0-9a-fA-F]{64}$")] | None = None
     """Hash of the block with which a light folder begins; if absent, the block that the upstreams call final.
 
-    With `beacon`, root of the beacon block from which on the head is proved.
+    With `beacon`, root of the beacon block from which on the head is proved; needed once.
     """
     beacon: Annotated[tuple[str, ...], msgspec.Meta(max_length=MOST_BEACONS)] = ()
-    """URLs of beacon nodes that prove the head; if empty, the upstreams choose it."""
+    """URLs of beacon nodes that prove the head, `http://` or `https://`; if empty, the upstreams choose it.
+
+    Not beside an engine, whose consensus client chooses the head.
+    """
     head: Literal["proved", "announced"] | None = None
     """Head that is served: the proved block, or an announced one on top of it; `proved` if absent."""
     beacon_config: str | None = None
     """Path of the beacon chain's configuration, `config.yaml` or JSON, for a chain that is not known."""
     old_checkpoint: bool = False
-    """True to accept an old checkpoint, on top of which a chain could be forged."""
+    """True to accept a checkpoint of such an age that a chain on top of it could be forged."""
     chain: str | None = None
-    """The chain of a new folder: a name of `wsnode chains`, instead of a genesis file; light unless full."""
+    """Chain of a new folder: a name of `wsnode chains`, or any chain id, instead of a genesis file; the
+    folder is light unless `full`.
+    """
     full: bool = False
     """True to have a new folder of a named chain execute every block."""
 
@@ -171,7 +186,7 @@ class ReplicaConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """
 
     journal: str
-    """URL of the journal."""
+    """URL of the journal: `redis://`, `rediss://`, `redis+sentinel://`, `redis+cluster://` or `unix://`."""
     genesis: str | None = None
     """Path of the genesis of a chain that is not there yet, in geth's format."""
     max_lag: Annotated[int, msgspec.Meta(ge=0, le=1_000_000)] = 2
@@ -204,8 +219,12 @@ class EngineConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Port on which a consensus client drives the chain."""
 
     listen: str = "127.0.0.1:8551"
+    """Address of the Engine API, host and port."""
     jwt_secret: str | None = None
-    """Path of the secret that signs the client's tokens; `jwt.hex` in the network's folder if absent."""
+    """Path of the secret that signs the client's tokens, 64 hexadecimal digits, with or without `0x`.
+
+    If absent `jwt.hex` in the network's folder, which is made if needed, readable by its owner only.
+    """
     genesis: str | None = None
     """Path of the genesis of a chain that is not there yet, in geth's format."""
 
@@ -223,6 +242,7 @@ class JournalConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Journal to which the writer of a chain publishes it, and the bounds of its records."""
 
     url: str
+    """URL of the journal: `redis://`, `rediss://`, `redis+sentinel://`, `redis+cluster://` or `unix://`."""
     records: Annotated[int, msgspec.Meta(ge=1000, le=100_000_000)] = 100_000
     """Maximum number of records that the journal keeps; the oldest ones are dropped beyond them."""
     bytes: Annotated[int, msgspec.Meta(ge=1 << 20, le=1 << 40)] = 1 << 30
@@ -262,23 +282,29 @@ class ForkConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Nodes that prove the state of a forked chain's first block, and have the blocks below it."""
 
     upstreams: tuple[str, ...]
+    """URLs of the nodes: `ws://`, `wss://`, `http://` or `https://`."""
 
 
 class NetworkConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """One network: its folder, and the hosts that choose it (none: every host)."""
 
     data: str
+    """Path of the network's data folder."""
     hosts: tuple[str, ...] = ()
+    """Host names that choose the network; if empty every host; needed where there are several networks."""
     partner: PartnerConfig | None = None
+    """Provider that is asked for missing transactions in an outage."""
     follow: FollowConfig | None = None
+    """Nodes of the network's Ethereum chain that are followed."""
     follow_starknet: FollowStarknetConfig | None = None
-    """The nodes of the network's Starknet chain."""
+    """Nodes of the network's Starknet chain that are followed."""
     pool: bool = True
     """True to have a pool, so that transactions can be sent to the network."""
     allow_unprotected: bool = False
     """True to accept transactions without a chain id too, though they are valid on every chain (EIP-155)."""
     gas_limit: Annotated[int, msgspec.Meta(ge=LEAST_GAS_LIMIT, le=MOST_GAS_LIMIT)] = GAS_LIMIT_TARGET
-    """Target of the gas limit of built blocks, in gas."""
+    """Target of the gas limit of built blocks, in gas; a block moves towards it by a 1024th of its parent's.
+    """
     fork: ForkConfig | None = None
     """Nodes of the chain on which a development chain began."""
     engine: EngineConfig | None = None
@@ -331,6 +357,7 @@ class MetricsConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Access to `/metrics`."""
 
     enabled: bool = True
+    """False to serve `/metrics` nowhere."""
     listen: str | None = None
     """Address for operators, with `/metrics`, `/healthz` and `/readyz`.
 
@@ -351,7 +378,9 @@ class Config(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     """Configuration of a whole node."""
 
     networks: dict[str, NetworkConfig]
+    """Networks by their names; at least one."""
     listen: str = DEFAULT_LISTEN
+    """Address for clients, host and port; port 0 takes a free one."""
     unix_socket: str | None = None
     """Path of a Unix socket to listen on as well."""
     workers: Annotated[int, msgspec.Meta(ge=1, le=MOST_WORKERS)] = 1
@@ -363,20 +392,26 @@ class Config(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     console: bool = False
     """True to serve browsers a page that shows the node, at `/`."""
     tls_cert: str | None = None
+    """Path of a certificate chain in PEM, with which the node serves `wss://` and `https://`."""
     tls_key: str | None = None
+    """Path of the certificate's key in PEM; needed with `tls_cert`."""
     origins: tuple[str, ...] | None = None
     """Origins of web pages that may connect, `*` for all of them.
 
     If absent all may; on a node that asks for no keys and listens on this machine alone, only local pages.
     """
     metrics: MetricsConfig = MetricsConfig()
+    """Access to `/metrics`."""
     slow_subscriber: Literal["resume", "close"] = "resume"
     """Treatment of a client that falls behind: a notice and the missed events (`resume`), or a notice and a
     close with 1013 (`close`).
     """
     log_level: Literal["debug", "info", "warning", "error"] = "info"
+    """Lowest level of lines that are logged."""
     log_format: Literal["human", "json"] = "human"
+    """Form of the log's lines: text for people, or one JSON object each."""
     limits: Limits = Limits()
+    """Limits of the server, of methods and of pools."""
     call_limits: CallLimits = CallLimits()
     pool_limits: PoolLimits = PoolLimits()
 

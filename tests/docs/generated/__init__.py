@@ -1,0 +1,1 @@
+"""Tables of reference pages, generated from registries: written by `python -m tests.docs.generated`."""
