@@ -11,28 +11,40 @@ import msgspec
 
 # JSON-RPC 2.0, 5.1.
 PARSE_ERROR = -32700
+"""JSON-RPC 2.0. The text is not JSON; `data` says where."""
 INVALID_REQUEST = -32600
+"""JSON-RPC 2.0. JSON that is no request; a request that is not allowed by path, host, origin or key; an empty
+batch, or one with too many calls.
+"""
 METHOD_NOT_FOUND = -32601
+"""JSON-RPC 2.0. The method does not exist, is not allowed for this key, or is not available over HTTP:
+`notifications not supported`.
+"""
 INVALID_PARAMS = -32602
+"""JSON-RPC 2.0. An argument is malformed, missing or superfluous."""
 INTERNAL_ERROR = -32603
-SERVER_ERROR = -32000
+"""JSON-RPC 2.0. A bug of the node, logged under the number in `data`; also geth's own uses of this code."""
 
+SERVER_ERROR = -32000
+"""EIP-1474. Errors for which geth has no other code; the message gives the reason."""
 RESOURCE_NOT_FOUND = -32001
-"""EIP-1474. A cursor, or the data of a subscription, is no longer stored or does not exist yet."""
+"""EIP-1474. A cursor, or the data of a subscription, is no longer stored or does not exist yet; with `behind`
+in `data` other nodes have it already.
+"""
 RESOURCE_UNAVAILABLE = -32002
-"""EIP-1474. No answer came from another node that was asked. geth uses this number for `TIMED_OUT`."""
+"""EIP-1474. Another node that this one needs failed."""
+# geth's rpc/errors.go.
 TIMED_OUT = -32002
-"""geth rpc/errors.go. A batch or a call ran out of time. EIP-1474 has `RESOURCE_UNAVAILABLE` here."""
+"""geth. The batch or the call ran out of time; the message distinguishes it from EIP-1474's meaning."""
 RESPONSE_TOO_LARGE = -32003
-"""geth rpc/errors.go. EIP-1474 has "transaction rejected" here, for which geth, and so this node, uses
--32000.
-"""
+"""geth. A reply, or the replies of a batch together, are too large."""
+# EIP-1474 has "transaction rejected" for -32003; geth, and so this node, answers -32000 there.
 LIMIT_EXCEEDED = -32005
-"""EIP-1474. A limit is exceeded; the call may succeed later, or with a smaller request."""
-RESTARTING = -32006
-"""Code of wsnode, for a subscription's last notification. EIP-1474's meaning (version not supported) does not
-occur.
+"""EIP-1474. A limit is exceeded: the call may succeed later, or with less. In a notice: the client reads too
+slowly.
 """
+RESTARTING = -32006
+"""wsnode. Only in a subscription's last notice; EIP-1474's meaning (version not supported) does not occur."""
 
 METHOD_NAME_BYTES = 2048
 ECHO_CHARACTERS = 100

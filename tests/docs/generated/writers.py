@@ -4,8 +4,13 @@ from collections.abc import Sequence
 from typing import Final
 
 from tests.deploy import metric_tables
-from tests.docs.generated import settings
+from tests.docs.generated import error_codes, settings
 from tests.docs.generated.marks import TableWriter
 from tests.server import limit_tables
 
-WRITERS: Final[Sequence[TableWriter]] = (metric_tables.WRITER, limit_tables.WRITER, settings.WRITER)
+WRITERS: Final[Sequence[TableWriter]] = (
+    metric_tables.WRITER,
+    limit_tables.WRITER,
+    settings.WRITER,
+    error_codes.WRITER,
+)

@@ -7,18 +7,31 @@ from wsnode.starknet.felt import felt_text
 
 # starknet-specs, starknet_api_openrpc.json and starknet_ws_api.json.
 CONTRACT_NOT_FOUND: Final = 20
+"""starknet-specs."""
 BLOCK_NOT_FOUND: Final = 24
+"""starknet-specs."""
 INVALID_TRANSACTION_INDEX: Final = 27
+"""starknet-specs."""
 CLASS_HASH_NOT_FOUND: Final = 28
+"""starknet-specs."""
 TRANSACTION_HASH_NOT_FOUND: Final = 29
+"""starknet-specs. No stored block has the transaction."""
 PAGE_SIZE_TOO_BIG: Final = 31
+"""starknet-specs."""
 NO_BLOCKS: Final = 32
+"""starknet-specs. The chain is empty."""
 INVALID_CONTINUATION_TOKEN: Final = 33
+"""starknet-specs. The token is malformed, or its block has left the chain."""
 TOO_MANY_KEYS: Final = 34
+"""starknet-specs. A filter of events names too many keys."""
 PROOF_TOO_OLD: Final = 42
+"""starknet-specs. The block is more than 128 below the head."""
 INVALID_SUBSCRIPTION_ID: Final = 66
+"""starknet-specs."""
 TOO_MANY_SENDERS: Final = 67
+"""starknet-specs. A subscription names up to 1,024."""
 TOO_MANY_BLOCKS_BACK: Final = 68
+"""starknet-specs. A subscription may begin 1,024 blocks below the head."""
 
 
 def needs_newer_version(name: str) -> RpcError:
