@@ -146,7 +146,7 @@ FLOORS = {
     ),
     "sync": (
         "source errors progress starknet_progress",
-        "rlp_files fork_choice starknet_folder",
+        "rlp_files starknet_folder",
         "importer follow",
         "proofs starknet",
     ),

@@ -16,7 +16,7 @@ from wsnode.ethereum.state import InvalidBlockError
 from wsnode.ethereum.tree.statuses import ValidBlock
 from wsnode.ethereum.tree.tree import BlockTree
 from wsnode.sync.errors import UnknownParentError
-from wsnode.sync.fork_choice import take_branch_block
+from wsnode.sync.importer import take_branch_block
 
 # Which of our rules, and words of its finding, each expected reason stands for.
 REASONS = {

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from tests.drawing import examples
 from tests.geth_process import SPARING
 from tests.sync.random_chains import build, random_genesis
-from tests.sync.test_fork_choice import ListSource
+from tests.sync.test_importer_branches import ListSource
 from wsnode.ethereum.chain import Chain
 from wsnode.sync.importer import Importer
 from wsnode.sync.progress import NullProgress

@@ -17,7 +17,7 @@ from tests.ethereum.rpc.logs.test_subscriptions import ACCEPTED, REFUSED
 from tests.geth_process import GETH
 from tests.live.client import Client
 from tests.node_process import PATIENCE
-from tests.sync.test_fork_choice import ListSource
+from tests.sync.test_importer_branches import ListSource
 from wsnode.ethereum.chain import Chain
 from wsnode.ethereum.live import hub, pages
 from wsnode.ethereum.live.position import Position

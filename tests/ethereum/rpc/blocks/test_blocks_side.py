@@ -11,7 +11,7 @@ import trio
 from tests.memory_transport import Ask, asking
 from tests.reply_schemas import validating
 from tests.sync.forks import branch, genesis
-from tests.sync.test_fork_choice import NEW, OLD, hashes, take
+from tests.sync.test_importer_branches import NEW, OLD, hashes, take
 from wsnode.ethereum.chain import Chain
 from wsnode.ethereum.rpc.registry import build_registry
 from wsnode.jsonrpc.dispatcher import Dispatcher

@@ -13,7 +13,7 @@ from tests.ethereum.rpc.logs.test_methods import Logs, all_logs, filters, shared
 from tests.memory_transport import Ask, Client, asking, memory_transport
 from tests.reply_schemas import validating
 from tests.sync.forks import branch, genesis
-from tests.sync.test_fork_choice import NEW, OLD, take
+from tests.sync.test_importer_branches import NEW, OLD, take
 from wsnode.ethereum.chain import Chain
 from wsnode.ethereum.logs.cursor import LogCursor
 from wsnode.ethereum.primitives.values import Hash32

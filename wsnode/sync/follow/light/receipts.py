@@ -1,5 +1,6 @@
 """Receipts and access lists of blocks that are not executed: fetched, and compared with the header."""
 
+import logging
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
@@ -18,16 +19,22 @@ from wsnode.ethereum.execution import NoReceiptsError
 from wsnode.ethereum.head import Head
 from wsnode.ethereum.primitives.values import hexadecimal
 from wsnode.ethereum.state import ChainSpec, InvalidBlockError
+from wsnode.jsonrpc.errors import METHOD_NOT_FOUND
 from wsnode.sync.follow.blocks.any_upstream import all_at_once, first_of
 from wsnode.sync.follow.blocks.block_client import SHORT, UnknownForkError, asked_again, decoded, is_absent
-from wsnode.sync.follow.light.access_lists import access_list_of, distrust, is_about_access_list
 from wsnode.sync.follow.upstream import PeerError, Upstream, Upstreams
+from wsnode.untrusted.decoding import JsonDecoder, decode_bytes
 from wsnode.upstream.errors import UpstreamError, UpstreamRefusedError
 from wsnode.upstream.messages import NOTHING
 
 AT_ONCE: Final = 16
 """Maximum number of blocks whose receipts are asked for, and kept in memory, together."""
 METHOD: Final = "eth_getBlockReceipts"
+_LISTS_METHOD: Final = "debug_getRawBlockAccessList"
+_RULES: Final = frozenset({"block_access_list", "block_access_list_hash", "block_access_list_size"})
+_LIST: Final = JsonDecoder[str | None](str | None)
+
+logger = logging.getLogger("wsnode.follow")
 
 
 @contextmanager
@@ -178,3 +185,43 @@ async def _judged(
 
     is_short = len(text) + len(access_list or b"") < SHORT // 4
     return judge() if is_short else await trio.to_thread.run_sync(judge)
+
+
+async def access_list_of(upstream: Upstream, block: UnverifiedBlock) -> bytes | None:
+    """Return the RLP of a block's access list from an upstream, None if it has none; not verified.
+
+    Blocks are followed without the access list where an upstream lacks it.
+    """
+    if block.access_list_hash is None or not upstream.offers_access_lists:
+        return None
+    try:
+        text = await upstream.client.ask_text(_LISTS_METHOD, [hexadecimal(block.hash)], link=upstream.link)
+        return upstream.client.read(_decoded_list, text)
+    except UpstreamRefusedError as error:
+        if error.code == METHOD_NOT_FOUND:
+            logger.info(
+                "%s has no %s: values of the state are proved for each block", upstream, _LISTS_METHOD
+            )
+            upstream.offers_access_lists = False
+    except UpstreamError as error:
+        logger.debug("%s: access list of block %d: %s", upstream, block.number, error)
+    return None
+
+
+def is_about_access_list(error: InvalidBlockError) -> bool:
+    """Return True if an error says that an access list does not match its block's header."""
+    return error.rule in _RULES
+
+
+def distrust(upstream: Upstream, error: InvalidBlockError) -> None:
+    """Ask an upstream for no more access lists, because one was wrong."""
+    logger.warning("%s sent a wrong access list: %s", upstream, error)
+    upstream.offers_access_lists = False
+
+
+def _decoded_list(text: bytes) -> bytes | None:
+    try:
+        told = _LIST.decode(text)
+        return None if told is None else decode_bytes(told)
+    except ValueError as error:
+        raise UpstreamError("invalid", f"the result of {_LISTS_METHOD} is malformed: {error}") from None
