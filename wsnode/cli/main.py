@@ -28,7 +28,7 @@ COMMANDS: Final = {
         "config": "config:app",
         "keys": "keys:app",
         "outage": "outage:outage",
-        "status": "status.command:status",
+        "status": "status:status",
     },
     "Data folders": {
         "doctor": "doctor:doctor",

@@ -90,9 +90,37 @@ def one_line_failures() -> Iterator[None]:
 
 def failures() -> tuple[type[Exception], ...]:
     """Return the types of such errors, imported on failure only, because they need nearly all modules."""
-    from wsnode.cli.error_types import FAILURES
+    from wsnode.ethereum.state import EngineError
+    from wsnode.ethereum.storage.errors import ChainError
+    from wsnode.node.config import ConfigurationError
+    from wsnode.node.listen_address import ListenError
+    from wsnode.server.access.keys import KeyFileError
+    from wsnode.snapshots.errors import CopyError
+    from wsnode.starknet.errors import StarknetError
+    from wsnode.store.errors import StoreError
+    from wsnode.sync.errors import CheckpointError, SourceError, UnknownParentError, UnsupportedChainError
+    from wsnode.untrusted.decoding import MalformedError
+    from wsnode.verify.cases import CaseFileError
+    from wsnode.verify.differential import NodeMismatchError
 
-    return FAILURES
+    return (
+        ListenError,
+        CaseFileError,
+        ChainError,
+        CheckpointError,
+        ConfigurationError,
+        CopyError,
+        EngineError,
+        KeyFileError,
+        MalformedError,
+        OSError,
+        NodeMismatchError,
+        SourceError,
+        StarknetError,
+        StoreError,
+        UnknownParentError,
+        UnsupportedChainError,
+    )
 
 
 def first_leaf(group: BaseExceptionGroup[BaseException]) -> BaseException:

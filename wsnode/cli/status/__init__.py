@@ -1,1 +1,0 @@
-"""Command `wsnode status`: the status of a running node."""
