@@ -1,32 +1,55 @@
-"""Creation of a chain's folder, and checks of its contents when it is opened."""
+"""Creation of a chain's folder, and checks of its contents and its genesis file when it is opened."""
 
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
+import msgspec
+
+from wsnode.ethereum.codec.rows import header_fields
 from wsnode.ethereum.primitives.values import Hash32
 from wsnode.ethereum.state import ChainSpec, State
-from wsnode.ethereum.storage import canonical, hardfork_schedule, meta, window
+from wsnode.ethereum.storage import canonical, meta, window
 from wsnode.ethereum.storage.errors import (
     NoAllocationError,
     NoChainError,
+    OtherConfigurationError,
     OtherGenesisError,
     OtherKindError,
+    PassedForkError,
     UnknownSchemaError,
     UnsupportedExecutionError,
 )
 from wsnode.ethereum.storage.folder import ChainFolder
 from wsnode.ethereum.storage.folder_kind import FolderKind
 from wsnode.ethereum.storage.tables import (
+    HEADERS,
     LIGHT_SCHEMA_VERSION,
     META,
     SCHEMA_VERSION,
     TABLES,
     WINDOW_SCHEMA_VERSION,
+    number_key,
 )
 from wsnode.store.environment import Environment, Reader, Writer
 from wsnode.store.errors import DamagedRowError
 
 _EXECUTED: Final = "ethereum"
+_BLOBS: Final = "blobSchedule"
+_DESCRIPTION: Final = "wsnode"
+"""Description of header rules; another version may describe them better, so a difference is no conflict."""
+
+
+class _Genesis(msgspec.Struct):
+    """Genesis file without its accounts, which may be hundreds of megabytes."""
+
+    config: Any = None
+
+
+class HeadPosition(msgspec.Struct, frozen=True):
+    """Number and time (in seconds) of a folder's head."""
+
+    number: int
+    timestamp: int
 
 
 def agreed_spec(place: ChainFolder, genesis: bytes | None, *, writer: bool, durable: bool) -> ChainSpec:
@@ -52,24 +75,22 @@ def agreed_spec(place: ChainFolder, genesis: bytes | None, *, writer: bool, dura
     given = ChainSpec(genesis)
     if given.genesis_hash != stored.genesis_hash:
         raise OtherGenesisError(place.path, stored.genesis_hash, given.genesis_hash, place.maker())
-    if not hardfork_schedule.differs(text, genesis):
+    if not _configs_differ(text, genesis):
         return stored
     head = _head_position(place, writer=writer, durable=durable)
-    hardfork_schedule.require_compatible(place.path, text, genesis, head)
+    _require_compatible(place.path, text, genesis, head)
     if writer:
         place.keep_genesis(genesis, durable=durable)
     return given
 
 
-def _head_position(
-    place: ChainFolder, *, writer: bool, durable: bool
-) -> hardfork_schedule.HeadPosition | None:
+def _head_position(place: ChainFolder, *, writer: bool, durable: bool) -> HeadPosition | None:
     if not (place.chain / "data.mdb").exists():
         return None
     store = Environment(place.chain, TABLES, writer=writer, durable=durable)
     try:
         with store.read() as reader:
-            return hardfork_schedule.head_position(reader)
+            return _position_of(reader)
     finally:
         store.close()
 
@@ -177,3 +198,58 @@ def require_known(reader: Reader, folder: Path, spec: ChainSpec) -> None:
     stored = meta.genesis_hash(reader)
     if stored != spec.genesis_hash:
         raise OtherGenesisError(folder, stored, spec.genesis_hash, ChainFolder(folder).maker())
+
+
+def _position_of(reader: Reader) -> HeadPosition | None:
+    """Return the position of the head, None in an empty store."""
+    head = meta.marked_head(reader, meta.HEAD)
+    row = None if head is None else reader.get(HEADERS, number_key(head.number))
+    if row is None:
+        return None
+    header = header_fields(row)
+    return HeadPosition(header.number, header.timestamp)
+
+
+def _configs_differ(stored: bytes, given: bytes) -> bool:
+    """Return True if two genesis files differ in their `config`."""
+    return _config(stored) != _config(given)
+
+
+def _require_compatible(folder: Path, stored: bytes, given: bytes, head: HeadPosition | None) -> None:
+    """Check that the given `config` differs from the stored one only in forks above the head.
+
+    The rule is that of go-ethereum (params/config.go: checkCompatible).
+
+    Raises:
+        PassedForkError: They differ in a fork, and one of them activates it at or below the head.
+        OtherConfigurationError: They differ in another member.
+    """
+    before, after = _config(stored), _config(given)
+    for name in sorted(before.keys() | after.keys()):
+        if name not in (_BLOBS, _DESCRIPTION) and before.get(name) != after.get(name):
+            _require_above(folder, name, before.get(name), after.get(name), head)
+    blobs = (before.get(_BLOBS) or {}, after.get(_BLOBS) or {})
+    for name in sorted(blobs[0].keys() | blobs[1].keys()):
+        if blobs[0].get(name) != blobs[1].get(name):
+            key = f"{name}Time"
+            _require_above(folder, key, before.get(key), after.get(key), head)
+
+
+def _require_above(folder: Path, key: str, stored: Any, given: Any, head: HeadPosition | None) -> None:
+    if not key.endswith(("Time", "Block")):
+        raise OtherConfigurationError(folder)
+    activations = [_number(value) for value in (stored, given) if value is not None]
+    if head is None or not activations:
+        return
+    position = head.timestamp if key.endswith("Time") else head.number
+    if min(activations) <= position:
+        raise PassedForkError(folder, key, stored, given, head.number, position)
+
+
+def _number(value: Any) -> int:
+    return value if isinstance(value, int) else int(str(value), 0)
+
+
+def _config(genesis: bytes) -> dict[str, Any]:
+    config = msgspec.json.decode(genesis, type=_Genesis).config
+    return config if isinstance(config, dict) else {}
