@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from tests.ethereum.development.playground import CREATOR, RECIPIENT, STRANGER
-from tests.ethereum.rpc.development.test_mined_blocks import RETURNS_42, REVERTS
+from tests.ethereum.rpc.development.test_mining_detailed import RETURNS_42, REVERTS
 from tests.ethereum.rpc.development.test_tokens import CODES, TOKEN, padded
 from tests.peers.anvil_pair import Pair, beside_anvil
 

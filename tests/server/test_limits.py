@@ -18,7 +18,7 @@ from wsnode.ethereum.rpc.calls import call_object, schemas
 from wsnode.ethereum.rpc.common.limits import MOST_LIVE, MOST_VALUES, CallLimits
 from wsnode.ethereum.rpc.development.schemas import MOST_PLACED
 from wsnode.ethereum.rpc.development.signing import MOST_VALUES as MOST_TYPED_VALUES
-from wsnode.ethereum.rpc.engine import attributes, blobs, bodies, payloads
+from wsnode.ethereum.rpc.engine import attributes, blobs, payloads
 from wsnode.ethereum.rpc.engine.schemas import MOST_VALUES as MOST_PAYLOAD_VALUES
 from wsnode.ethereum.rpc.fees.history import MAX_PERCENTILES
 from wsnode.ethereum.rpc.logs.schemas import MOST_ADDRESSES, MOST_HASHES
@@ -128,7 +128,7 @@ LISTS = [
         [typed_data.MOST_TYPES, typed_data.MOST_MEMBERS, typed_data.MOST_CHARACTERS, typed_data.MOST_NAME],
     ),
     ("arrays of typed data", [typed_data.MOST_LEVELS]),
-    ("block hashes of `engine_getPayloadBodiesByHashV1`", [bodies.MOST_BODIES]),
+    ("block hashes of `engine_getPayloadBodiesByHashV1`", [payloads.MOST_BODIES]),
     ("blob hashes of `engine_getBlobs…`", [blobs.MOST_BLOBS]),
     ("blob hashes, execution requests", [payloads.MOST_BLOBS, payloads.MOST_REQUESTS]),
     ("JSON values of a payload", [MOST_PAYLOAD_VALUES]),

@@ -19,8 +19,8 @@ from tests.ethereum.rpc.engine.driving import (
 )
 from tests.reply_schemas import vague_places
 from wsnode.ethereum.payloads.builds import MOST_BUILDS
-from wsnode.ethereum.rpc.engine.bodies import MOST_BODIES
 from wsnode.ethereum.rpc.engine.methods import SHARED
+from wsnode.ethereum.rpc.engine.payloads import MOST_BODIES
 
 METHODS = {
     *(f"engine_newPayloadV{version}" for version in range(1, 6)),

@@ -13,7 +13,6 @@ from wsnode.ethereum.rpc.common.limits import CallLimits
 from wsnode.ethereum.rpc.debug_traces.methods import DebugTraceMethods
 from wsnode.ethereum.rpc.development import (
     managed_accounts,
-    mined_blocks,
     mining,
     next_block,
     patching,
@@ -23,7 +22,7 @@ from wsnode.ethereum.rpc.development import (
     tokens,
 )
 from wsnode.ethereum.rpc.development.managed_accounts import DevelopmentAccountMethods
-from wsnode.ethereum.rpc.development.mined_blocks import MinedBlockMethods
+from wsnode.ethereum.rpc.development.mining import MinedBlockMethods
 from wsnode.ethereum.rpc.development.signing import SigningMethods
 from wsnode.ethereum.rpc.development.tokens import TokenMethods
 from wsnode.ethereum.rpc.fees.methods import PriceOracle
@@ -76,5 +75,5 @@ def add_methods(registry: Registry, setup: DevelopmentSetup, means: DevelopmentP
     next_block.add_methods(registry, control, means.oracle)
     patching.add_methods(registry, control)
     reorganising.add_methods(registry, chain, own, control)
-    mined_blocks.add_methods(registry, MinedBlockMethods(chain, control, means.traces), means.limits)
+    mining.add_detailed_mining(registry, MinedBlockMethods(chain, control, means.traces), means.limits)
     tokens.add_methods(registry, TokenMethods(chain, control, means.calls, means.access_lists), means.limits)

@@ -7,12 +7,18 @@ from typing import Any, Final
 
 import msgspec
 
-from wsnode.ethereum.development.control import ControlError, DevelopmentControl
+from wsnode.ethereum.chain import Chain
+from wsnode.ethereum.codec.rendering import render_block
+from wsnode.ethereum.development.control import BLOCKS_AT_ONCE, ControlError, DevelopmentControl
 from wsnode.ethereum.pool.pool import TransactionPool
 from wsnode.ethereum.primitives.values import hexadecimal
+from wsnode.ethereum.rpc.common.limits import CallLimits
+from wsnode.ethereum.rpc.common.lookup import rows
 from wsnode.ethereum.rpc.common.parameters import Flag
 from wsnode.ethereum.rpc.common.results import NULL, quantity
 from wsnode.ethereum.rpc.common.schemas import QUANTITY
+from wsnode.ethereum.rpc.debug_traces.methods import DebugTraceMethods
+from wsnode.ethereum.rpc.debug_traces.options import TraceOptions
 from wsnode.ethereum.rpc.development.parameters import LenientCount, MineOptions, ResetOptions
 from wsnode.ethereum.rpc.development.schemas import ALWAYS_TRUE, METADATA, NOTHING, SETTINGS
 from wsnode.ethereum.rpc.fees.methods import FIRST_PRICE, head_header
@@ -21,7 +27,7 @@ from wsnode.ethereum.snapshot import Snapshot
 from wsnode.jsonrpc.errors import invalid_params
 from wsnode.jsonrpc.parameters import ArgumentOrListParameters, ParameterDecoder
 from wsnode.jsonrpc.registry import Registry
-from wsnode.jsonrpc.schema import BOOLEAN, or_null
+from wsnode.jsonrpc.schema import BOOLEAN, list_of, or_null, reference
 from wsnode.jsonrpc.work import Await, RenderedJson, Step
 
 TRUE: Final = RenderedJson(b"true")
@@ -32,6 +38,10 @@ ONE_BLOCK: Final = MineOptions()
 NO_FORK: Final = ResetOptions()
 MOST_BLOCKS: Final = 1_000_000
 """Maximum number of blocks of one call: minutes, and more than a gigabyte."""
+MOST_DETAILED_BLOCKS: Final = BLOCKS_AT_ONCE
+"""Maximum number of blocks of one call of evm_mine_detailed: its reply holds all of them, and no other change
+is made meanwhile.
+"""
 
 Steps = Generator[Step, Any, bytes]
 
@@ -314,3 +324,63 @@ def add_methods(registry: Registry, control: DevelopmentControl, pool: Transacti
     ):
         for name in names:
             registry.method(name, view=False, result=result, decoder=options.get(name))(handler)
+
+
+class MinedBlockMethods:
+    """Blocks mined on one development chain, with the outputs of their transactions."""
+
+    def __init__(self, chain: Chain, control: DevelopmentControl, traces: DebugTraceMethods) -> None:
+        self._chain = chain
+        self._control = control
+        self._traces = traces
+        self.timed_out = traces.timed_out
+
+    def mine(self, params: MineParameters) -> Steps:
+        """Return the list of mined blocks; their transactions have `output` and `revertReason`."""
+        count, timestamp = params.options.blocks, params.options.timestamp
+        require_at_most(MOST_DETAILED_BLOCKS, count)
+        last = yield from done(lambda: self._control.mine(count, timestamp=timestamp))
+        blocks = []
+        with self._chain.snapshot() as view:
+            for number in range(last - count + 1, last + 1):
+                blocks.append((yield from self._block(view, number)))
+        return b"[%b]" % b",".join(blocks)
+
+    def _block(self, view: Snapshot, number: int) -> Generator[Step, Any, bytes]:
+        found = rows(view, number)
+        # Another call may have removed it meanwhile.
+        text = b"null" if found is None else render_block(*found, full=True)
+        block = msgspec.json.decode(text)
+        if found is None or not block["transactions"]:
+            return text
+        traced = yield from self._traces.trace_stored(view, found, _outermost_calls(), None)
+        for transaction, trace in zip(block["transactions"], msgspec.json.decode(traced), strict=True):
+            transaction |= _outcome(trace["result"])
+        return msgspec.json.encode(block)
+
+
+def _outermost_calls() -> TraceOptions:
+    options = TraceOptions()
+    options.tracer, options.tracer_config = "callTracer", {"onlyTopCall": True}
+    return options
+
+
+def _outcome(call: dict[str, Any]) -> dict[str, str]:
+    """Return the output of a transaction, and its revert reason; empty if it halted."""
+    if "error" in call and call["error"] != "execution reverted":
+        return {}
+    output = {"output": call.get("output", "0x")}
+    return output | ({"revertReason": call["revertReason"]} if "revertReason" in call else {})
+
+
+def add_detailed_mining(registry: Registry, mined: MinedBlockMethods, limits: CallLimits) -> None:
+    """Register the methods that return the mined blocks."""
+    for name in ("evm_mine_detailed", "anvil_mine_detailed"):
+        registry.method(
+            name,
+            view=False,
+            decoder=ArgumentOrListParameters(MineParameters),
+            result=list_of(or_null(reference("MinedBlock"))),
+            deadline=limits.trace_longest_seconds,
+            timeout_error=mined.timed_out,
+        )(mined.mine)

@@ -1,6 +1,8 @@
-"""engine_newPayload and engine_getPayload: payloads sent to the node, and payloads built here."""
+"""engine_newPayload, engine_getPayload and engine_getPayloadBodies: payloads sent to the node, payloads built
+here, and transactions and withdrawals of stored blocks, for clients that keep none.
+"""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import partial
 from itertools import pairwise
 from typing import Annotated, Any, Final, TypeAlias
@@ -8,7 +10,8 @@ from typing import Annotated, Any, Final, TypeAlias
 import msgspec
 
 from wsnode.ethereum.codec.blocks import Payload
-from wsnode.ethereum.codec.rendering import render_payload
+from wsnode.ethereum.codec.rendering import render_payload, render_payload_body
+from wsnode.ethereum.codec.rows import Row
 from wsnode.ethereum.payloads.build import PayloadBuild
 from wsnode.ethereum.payloads.builds import PayloadBuilds
 from wsnode.ethereum.payloads.engine_chain import EngineChain, PayloadSidecar, StorageUnavailableError
@@ -16,17 +19,20 @@ from wsnode.ethereum.payloads.envelope import envelope
 from wsnode.ethereum.payloads.status import PayloadStatus
 from wsnode.ethereum.payloads.versions import PayloadFork, era_of, payload_version
 from wsnode.ethereum.primitives.values import Hash32
-from wsnode.ethereum.rpc.common.decoding import decode_bytes, decode_fixed
+from wsnode.ethereum.rpc.common.decoding import decode_bytes, decode_fixed, decode_quantity
 from wsnode.ethereum.rpc.common.parameters import decode_hash, register_list
-from wsnode.ethereum.rpc.common.schemas import ANY_BYTES, ANY_HASH
-from wsnode.ethereum.rpc.engine.errors import not_stored, unknown_payload, unsupported_fork
+from wsnode.ethereum.rpc.common.schemas import ANY_BYTES, ANY_HASH, ANY_QUANTITY
+from wsnode.ethereum.rpc.engine.errors import not_stored, too_large_request, unknown_payload, unsupported_fork
 from wsnode.ethereum.rpc.engine.schemas import (
+    BODIES,
+    BODIES_WITH_LISTS,
     BUILT_BLOCK,
     PAYLOAD,
     PAYLOAD_STATUS,
     PAYLOAD_WITH_BLOBS,
     PAYLOAD_WITH_VALUE,
 )
+from wsnode.ethereum.snapshot import Snapshot
 from wsnode.ethereum.state import ChainSpec
 from wsnode.jsonrpc.codec import register_type
 from wsnode.jsonrpc.errors import RpcError, invalid_params
@@ -38,6 +44,10 @@ MOST_BLOBS: Final = 4_096
 """MAX_BLOB_COMMITMENTS_PER_BLOCK of consensus-specs (deneb/beacon-chain.md)."""
 MOST_REQUESTS: Final = 256
 """One of each type, which is a byte (EIP-7685)."""
+MOST_BODIES: Final = 1024
+"""Maximum number of bodies in one call, as in geth (eth/catalyst/api.go)."""
+MOST_BODY_BYTES: Final = 32 << 20
+"""Maximum bytes of the bodies' text; a client has to request larger ranges in parts."""
 
 PayloadText: TypeAlias = Annotated[msgspec.Raw, msgspec.Meta(extra_json_schema=PAYLOAD)]
 """A payload that the engine reads."""
@@ -258,8 +268,116 @@ def add_methods(registry: Registry, driven: EngineChain, builds: PayloadBuilds, 
     method("engine_getPayloadV4", result=BUILT_BLOCK)(built.of_prague)
     method("engine_getPayloadV5", result=BUILT_BLOCK)(built.of_osaka)
     method("engine_getPayloadV6", result=BUILT_BLOCK)(built.of_amsterdam)
+    _add_bodies(registry)
 
 
 register_type(PayloadId, _decode_identity, ANY_BYTES)
 register_list(PayloadBlobHashes, decode_hash, ANY_HASH, most=MOST_BLOBS, type_name="[]common.Hash")
 register_list(ExecutionRequests, decode_bytes, ANY_BYTES, most=MOST_REQUESTS, type_name="[]hexutil.Bytes")
+
+
+class Count(int):
+    """A number below 2**64."""
+
+
+class BlockHashes(tuple[Hash32, ...]):
+    """Hashes of blocks."""
+
+    __slots__ = ()
+
+
+class HashesParameters(msgspec.Struct, array_like=True, frozen=True):
+    """`[block hashes]`."""
+
+    hashes: BlockHashes
+
+
+class RangeParameters(msgspec.Struct, array_like=True, frozen=True):
+    """`[number of the first block, how many]`."""
+
+    start: Count
+    count: Count
+
+
+def get_bodies_by_hash(view: Snapshot, params: HashesParameters) -> Steps:
+    """Return the bodies of blocks, canonical or not; null for those that are unknown."""
+    found = (view.block_rows(block_hash) for block_hash in params.hashes)
+    return _bodies(_rendered(None if rows is None else rows[1]) for rows in found)
+
+
+def get_bodies_by_range(view: Snapshot, params: RangeParameters) -> Steps:
+    """Return the list of the bodies of canonical blocks, which ends at the head; null for pruned ones."""
+    return _bodies(_rendered(view.view_body(number)) for number in _numbers(view, params))
+
+
+def get_bodies_with_lists_by_hash(view: Snapshot, params: HashesParameters) -> Steps:
+    """Return the bodies of blocks with their access lists; null for blocks that are unknown."""
+    return _bodies(_with_list(view, block_hash) for block_hash in params.hashes)
+
+
+def get_bodies_with_lists_by_range(view: Snapshot, params: RangeParameters) -> Steps:
+    """Return the list of the bodies of canonical blocks with their access lists, which ends at the head.
+
+    It has null for pruned blocks; the access list is null for blocks without one.
+    """
+    hashes = (view.hash_of(number) for number in _numbers(view, params))
+    return _bodies(None if block_hash is None else _with_list(view, block_hash) for block_hash in hashes)
+
+
+def _with_list(view: Snapshot, block_hash: Hash32) -> bytes | None:
+    """Return the JSON of a block's body with its access list, null where there is none; None for an unknown
+    block.
+    """
+    rows = view.block_rows(block_hash)
+    if rows is None:
+        return None
+    return render_payload_body(rows[1], view.access_list(block_hash), with_access_list=True)
+
+
+def _numbers(view: Snapshot, params: RangeParameters) -> range:
+    if params.start < 1 or params.count < 1:
+        raise invalid_params("start and count are at least 1")
+    if params.count > MOST_BODIES:
+        raise too_large_request(MOST_BODIES)
+    return range(params.start, min(params.start + params.count, view.number + 1))
+
+
+def _rendered(body: Row | None) -> bytes | None:
+    return None if body is None else render_payload_body(body)
+
+
+def _bodies(bodies: Iterator[bytes | None]) -> Steps:
+    pieces, size = ReplyChunks((b"[",)), 0
+    for body in bodies:
+        text = b"null" if body is None else body
+        pieces += (text,) if len(pieces) == 1 else (b",", text)
+        size += len(text)
+        if size > MOST_BODY_BYTES:
+            raise too_large_request(len(pieces) // 2)
+        yield size
+    pieces.append(b"]")
+    return pieces
+
+
+def _decode_count(value: Any) -> Count:
+    return Count(decode_quantity(value, 64, "hexutil.Uint64"))
+
+
+def _add_bodies(registry: Registry) -> None:
+    """Register the methods of bodies."""
+    method = partial(registry.method, errors=(too_large_request(MOST_BODIES),))
+    method("engine_getPayloadBodiesByHashV1", result=BODIES)(get_bodies_by_hash)
+    method("engine_getPayloadBodiesByRangeV1", result=BODIES)(get_bodies_by_range)
+    method("engine_getPayloadBodiesByHashV2", result=BODIES_WITH_LISTS)(get_bodies_with_lists_by_hash)
+    method("engine_getPayloadBodiesByRangeV2", result=BODIES_WITH_LISTS)(get_bodies_with_lists_by_range)
+
+
+register_type(Count, _decode_count, ANY_QUANTITY)
+register_list(
+    BlockHashes,
+    decode_hash,
+    ANY_HASH,
+    most=MOST_BODIES,
+    type_name="[]common.Hash",
+    excess=too_large_request(MOST_BODIES),
+)
