@@ -6,15 +6,8 @@ from typing import Any
 
 import pytest
 
-from tests.memory_transport import asking
+from tests.scenarios.every_method import every_method_document
 from tests.vector_files import CHECKOUT
-from wsnode.demo.accounts import ACCOUNTS
-from wsnode.demo.development_service import DevelopmentService, DevelopmentSettings
-from wsnode.demo.run import build_ethereum
-from wsnode.demo.starknet_chain import build_starknet
-from wsnode.jsonrpc.dispatcher import Dispatcher
-from wsnode.node.assembly import open_network
-from wsnode.node.config import Config, NetworkConfig
 
 WIDTH = 110
 VAGUER = "whom|whoever|nobody|somebody|everybody|anybody|told|so many|so much|so long"
@@ -35,14 +28,8 @@ PAGES = [
 
 @pytest.fixture(scope="module")
 def document(tmp_path_factory: pytest.TempPathFactory) -> Any:
-    """Return the document of a network that has every method: a development chain beside an alt one."""
-    folder = tmp_path_factory.mktemp("prose")
-    build_ethereum(folder)
-    build_starknet(folder)
-    settings = NetworkConfig(str(folder))
-    grow = DevelopmentService(DevelopmentSettings(0, ACCOUNTS), with_traffic=False)
-    with open_network("one", settings, Config(networks={"one": settings}, open=True), grow=grow) as network:
-        return asking(Dispatcher(network.registry, network.open_view))("rpc.discover")["result"]
+    """Return the document of a network that has every method."""
+    return every_method_document(tmp_path_factory.mktemp("prose"))
 
 
 def test_each_summary_begins_with_what_the_method_returns(document: Any) -> None:
