@@ -170,7 +170,7 @@ class Follower(msgspec.Struct):
         delays.sort()
         missing = sum(each not in self.heads.arrived for each in hashes)
         twice = sum(self.heads.count[each] > 1 for each in hashes)
-        times = " | ".join(f"{1000 * percentile(delays, part):.1f}" for part in (0.5, 0.99, 1.0))
+        times = " | ".join(f"{percentile(delays, part):.1f}" for part in (0.5, 0.99, 1.0))
         count = max(len(hashes), 1)
         computed = 1000 * (cpu_seconds(self.node.process.pid) - self.cpu) / count
         stored = (disk_bytes(self.folder) - self.disk) / count / 1000
@@ -286,7 +286,7 @@ async def measure_pre_confirmed(folder: Path, options: argparse.Namespace) -> st
         nursery.cancel_scope.cancel()
     delays.sort()
     times = ", ".join(
-        f"{name} {1000 * percentile(delays, part):.0f} ms" for name, part in (("p50", 0.5), ("most", 1.0))
+        f"{name} {percentile(delays, part):.0f} ms" for name, part in (("p50", 0.5), ("most", 1.0))
     )
     return f"pre-confirmed over {options.transport}, {len(delays)} blocks: {times}"
 
