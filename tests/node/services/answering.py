@@ -62,8 +62,21 @@ def known_hashes(ask: Ask) -> tuple[list[str], list[str]]:
     return [block["hash"] for block in blocks], [each for block in blocks for each in block["transactions"]]
 
 
+def answering_all(ask: Ask) -> Ask:
+    """Answer with an error where a handler raises anything else, as a connection does."""
+
+    def answer(method: str, *params: Any, service_form: bool = False) -> dict[str, Any]:
+        try:
+            return ask(method, *params, service_form=service_form)
+        except Exception as error:
+            return {"error": {"code": -32603, "message": str(error)}}
+
+    return answer
+
+
 def main() -> None:
-    with served(Path(sys.argv[1])) as (_, ask):
+    with served(Path(sys.argv[1])) as (_, asked):
+        ask = answering_all(asked)
         hashes, transactions = known_hashes(ask)
         for _line in sys.stdin:
             print(json.dumps(answers(ask) + look_ups(ask, hashes, transactions)), flush=True)
