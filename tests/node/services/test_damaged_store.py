@@ -72,6 +72,13 @@ def balance_row(data: Path) -> tuple[str, bytes, Row]:
     return "accounts", key, (data / "eth/chain/data.mdb", stored(key, value))
 
 
+def root_node(data: Path) -> tuple[str, bytes, Row]:
+    nodes = next(table for table in STATE if table.name == "account_nodes")
+    with closing(Environment(data / "eth/chain", TABLES, writer=False)) as store, store.read() as reader:
+        key, value = next(iter(scan(reader, nodes, b"")))
+    return nodes.name, key, (data / "eth/chain/data.mdb", stored(key, value))
+
+
 def last_transaction(ask: Ask) -> Any:
     return ask("eth_getBlockByNumber", hex(BLOCKS), False)["result"]["transactions"][-1]
 
@@ -90,6 +97,9 @@ def last_transaction(ask: Ask) -> Any:
             partial(in_chain, table=RECEIPTS), "eth_getTransactionReceipt", (last_transaction,), id="receipt"
         ),
         pytest.param(balance_row, "eth_getBalance", (hexadecimal(SENDER), "latest"), id="account"),
+        pytest.param(
+            root_node, "eth_getProof", (hexadecimal(SENDER), [], "latest"), id="node of the trie of accounts"
+        ),
     ],
 )
 def test_a_call_that_meets_a_damaged_row_is_an_error_and_the_network_not_ready(

@@ -219,7 +219,7 @@ impl NodeStore for Snapshot<'_> {
         let tables = self.tables;
         let table = if owner.is_some() { tables.storage_nodes } else { tables.account_nodes };
         let row = table.get(&self.txn, &node_key(owner, path));
-        row.map_err(|error| TrieError::Store(Box::new(error)))
+        row.map_err(|error| TrieError::Store(Box::new(StateError::from(error))))
     }
 
     fn named(&self, hash: &B256) -> Result<Option<&[u8]>, TrieError> {
