@@ -240,6 +240,7 @@ FLOORS = {
     "load/mix": ("samples", "requests", "window", "processes ramp intervals"),
     "demo/terminal": ("console_log printable", "blocks call_tree", "event_printer"),
     "cli/anvil": ("ignored", "command"),
+    "cli/status": ("report", "command"),
     "cli/bench": ("options running", "lag mix replay storm", "group"),
     "cli": (
         "terminal",

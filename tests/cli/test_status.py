@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 
 from tests.node_process import run, started
-from wsnode.cli.status import MOST_BYTES, lines_of
+from wsnode.cli.status.command import MOST_BYTES
+from wsnode.cli.status.report import lines_of
 
 PLACE = "redis://one:6379?network=alpha"
 AWAY = f"the journal at {PLACE} cannot be reached: Connection refused"

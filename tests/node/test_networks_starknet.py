@@ -13,7 +13,7 @@ from tests.cluster.growing import new_chain
 from tests.memory_transport import Conversation
 from tests.reply_schemas import ReplySchemas, document_of
 from tests.sync.starknet.world import ended
-from wsnode.cli.status import lines_of
+from wsnode.cli.status.report import lines_of
 from wsnode.ethereum.chain import Chain
 from wsnode.jsonrpc.dispatcher import Dispatcher
 from wsnode.jsonrpc.work import CallTask, pieces_of

@@ -22,7 +22,7 @@ from wsproto import ConnectionType, WSConnection
 from wsproto.events import AcceptConnection, Request, TextMessage
 
 from tests.untrusted.hostile import frame, texts, values
-from wsnode.cli.status import lines_of
+from wsnode.cli.status.report import lines_of
 from wsnode.cluster import redis_journal
 from wsnode.cluster.node_directory import decode_nodes
 from wsnode.cluster.pool.pool_changes import decode_change

@@ -28,7 +28,7 @@ COMMANDS: Final = {
         "config": "config:app",
         "keys": "keys:app",
         "outage": "outage:outage",
-        "status": "status:status",
+        "status": "status.command:status",
     },
     "Data folders": {
         "doctor": "doctor:doctor",

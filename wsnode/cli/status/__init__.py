@@ -1,0 +1,1 @@
+"""Command `wsnode status`: the status of a running node."""
