@@ -13,7 +13,7 @@ from wsnode.node.assembly import open_network
 from wsnode.node.config import Config, NetworkConfig
 
 
-def every_method_document(folder: Path) -> Any:
+def every_method_document(folder: Path) -> dict[str, Any]:
     """Return the OpenRPC document of a network that has every method: a development chain beside an alt one.
 
     Its chains are built in `folder`.
@@ -23,4 +23,5 @@ def every_method_document(folder: Path) -> Any:
     settings = NetworkConfig(str(folder))
     grow = DevelopmentService(DevelopmentSettings(0, ACCOUNTS), with_traffic=False)
     with open_network("one", settings, Config(networks={"one": settings}, open=True), grow=grow) as network:
-        return asking(Dispatcher(network.registry, network.open_view))("rpc.discover")["result"]
+        document: dict[str, Any] = asking(Dispatcher(network.registry, network.open_view))("rpc.discover")
+        return dict(document["result"])
