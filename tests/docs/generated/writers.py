@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from tests.deploy import metric_tables
-from tests.docs.generated import error_codes, methods, settings
+from tests.docs.generated import error_codes, log_events, methods, settings
 from tests.docs.generated.marks import TableWriter
 from tests.server import limit_tables
 
@@ -14,4 +14,5 @@ WRITERS: Final[Sequence[TableWriter]] = (
     settings.WRITER,
     error_codes.WRITER,
     methods.WRITER,
+    log_events.WRITER,
 )
