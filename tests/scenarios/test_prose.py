@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.scenarios.every_method import every_method_document
+from tests.docs.generated.every_method import every_method_document
 from tests.vector_files import CHECKOUT
 
 WIDTH = 110

@@ -5,8 +5,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Final
 
+from tests.docs.generated.every_method import every_method_document
 from tests.docs.generated.marks import TableWriter, markdown_table
-from tests.scenarios.every_method import every_method_document
 
 STARKNET: Final = ("alt_", "starknet_")
 
