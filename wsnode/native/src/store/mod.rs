@@ -13,6 +13,7 @@ pub mod inspection;
 mod integrity;
 mod meta_page;
 mod open_file;
+mod page_bounds;
 mod pins;
 pub mod space;
 mod table;

@@ -12,6 +12,7 @@ use heed::{
 };
 
 use super::damage::DamageLog;
+use super::page_bounds::PageBounds;
 use super::{checksum, StoreError};
 
 type Handle = Database<'static, Bytes, Bytes>;
@@ -28,6 +29,7 @@ pub struct Table(usize);
 pub struct Handles {
     tables: Arc<[Handle]>,
     damage: Arc<DamageLog>,
+    bounds: PageBounds,
 }
 
 /// Read transaction, or a change while it is read.
@@ -59,7 +61,7 @@ impl Handles {
             let tables = damage.tables().iter().map(create).collect::<heed::Result<Vec<_>>>()?;
             heed::Result::Ok(CommitOrAbort::<_, ()>::Commit(Opened(tables)))
         })?;
-        Ok(done.commit().map(|tables| Self { tables, damage: damage.clone() }))
+        Ok(done.commit().map(|tables| Self::of(env, tables, damage)))
     }
 
     /// Open the tables named by `damage`; return None if one is missing.
@@ -72,7 +74,12 @@ impl Handles {
                 None => CommitOrAbort::Abort(()),
             })
         })?;
-        Ok(done.commit().map(|tables| Self { tables, damage: damage.clone() }))
+        Ok(done.commit().map(|tables| Self::of(env, tables, damage)))
+    }
+
+    fn of(env: &Env<WithoutTls>, tables: Arc<[Handle]>, damage: &Arc<DamageLog>) -> Self {
+        let bounds = PageBounds::new(env.unnamed_database_stat().page_size as usize);
+        Self { tables, damage: damage.clone(), bounds }
     }
 
     /// Return the record of damaged rows in the tables since the file was opened first.
@@ -99,12 +106,33 @@ impl Handles {
         found: heed::Result<Option<KeyValue<'t>>>,
     ) -> Result<Option<KeyValue<'t>>, StoreError> {
         let found = found.map_err(|error| self.failure(table, key, error))?;
-        found.map(|(key, stored)| Ok((key, self.checked(table, key, stored)?))).transpose()
+        found.map(|entry| self.checked_entry(table, key, entry)).transpose()
     }
 
-    /// Return the value of a stored row; fail with `DamagedRow` if its checksum is wrong.
+    /// Return an entry with its value checked. `near` is a key to name if the entry's own is damaged.
+    fn checked_entry<'t>(
+        &self,
+        table: Table,
+        near: &[u8],
+        (key, stored): KeyValue<'t>,
+    ) -> Result<KeyValue<'t>, StoreError> {
+        if !self.bounds.has_key(key) {
+            return Err(self.damaged(table, near));
+        }
+        Ok((key, self.checked(table, key, stored)?))
+    }
+
+    /// Return the value of a stored row; fail with `DamagedRow` if its size or its checksum is wrong.
     fn checked<'t>(&self, table: Table, key: &[u8], stored: &'t [u8]) -> Result<&'t [u8], StoreError> {
-        checksum::value_of(key, stored).ok_or_else(|| self.damaged(table, key))
+        self.value_of(key, stored).ok_or_else(|| self.damaged(table, key))
+    }
+
+    fn value_of<'t>(&self, key: &[u8], stored: &'t [u8]) -> Option<&'t [u8]> {
+        if self.bounds.has_value(stored) {
+            checksum::value_of(key, stored)
+        } else {
+            None
+        }
     }
 
     /// Convert an error of LMDB: a damaged page on the way to `key` becomes `DamagedRow`; a failure of the
@@ -151,7 +179,8 @@ impl<'t> ReadTxn<'t> {
 }
 
 impl<'t> WriteTxn<'t> {
-    pub fn new(txn: RwTxn<'t>, handles: Handles) -> Self {
+    pub fn new(txn: RwTxn<'t>, mut handles: Handles) -> Self {
+        handles.bounds = PageBounds::none();
         Self { txn: ReadTxn { txn: AnyTxn::Write(txn), handles }, is_cut_short: false, row: Vec::new() }
     }
 
@@ -283,8 +312,7 @@ impl Table {
     {
         let found = found.map_err(|error| handles.failure(self, b"", error))?;
         Ok(found.map(move |item| {
-            let (key, stored) = item.map_err(|error| handles.failure(self, b"", error))?;
-            Ok((key, handles.checked(self, key, stored)?))
+            handles.checked_entry(self, b"", item.map_err(|error| handles.failure(self, b"", error))?)
         }))
     }
 
@@ -310,7 +338,10 @@ impl Table {
                 Err(StoreError::DamagedRow(_)) => return visit(&before, true),
                 found => found?,
             };
-            visit(key, checksum::value_of(key, stored).is_none())?;
+            if !txn.handles.bounds.has_key(key) {
+                return visit(&before, true);
+            }
+            visit(key, txn.handles.value_of(key, stored).is_none())?;
             key.clone_into(&mut before);
         }
         Ok(())
