@@ -2,7 +2,6 @@
 //!
 //! Each row has a checksum: reading a damaged row is an error.
 
-mod checksum;
 mod damage;
 mod environment;
 mod error;
@@ -13,8 +12,8 @@ pub mod inspection;
 mod integrity;
 mod meta_page;
 mod open_file;
-mod page_bounds;
 mod pins;
+mod row;
 pub mod space;
 mod table;
 mod transaction;

@@ -12,8 +12,9 @@ use heed::{
 };
 
 use super::damage::DamageLog;
-use super::page_bounds::PageBounds;
-use super::{checksum, StoreError};
+use super::row::checksum;
+use super::row::page_bounds::PageBounds;
+use super::StoreError;
 
 type Handle = Database<'static, Bytes, Bytes>;
 

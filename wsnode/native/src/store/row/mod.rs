@@ -1,0 +1,4 @@
+//! Checks of a row before it is taken for a value: its place in the pages of the file, and its checksum.
+
+pub mod checksum;
+pub mod page_bounds;
