@@ -16,8 +16,6 @@ the chain in the end that it did not get or got twice, and the CPU time of the n
 import argparse
 import sys
 import tempfile
-import time
-from collections import Counter
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
 from functools import partial
@@ -27,8 +25,9 @@ from typing import Any
 
 import msgspec
 import trio
-from trio_websocket import ConnectionClosed, WebSocketConnection, open_websocket_url
+from trio_websocket import ConnectionClosed, WebSocketConnection
 
+from bench.upstreams.heads import ETHEREUM, Heads
 from tests.families.built_blocks import MAKERS
 from tests.families.fast_node import FastNode
 from tests.node_process import Node, started
@@ -81,28 +80,6 @@ class DistantProvider(SocketProvider):
                 await send()
 
 
-class Heads:
-    """The times at which a subscriber of `newHeads` got blocks."""
-
-    def __init__(self) -> None:
-        self.arrived: dict[str, float] = {}
-        self.count = Counter[str]()
-
-    async def listen(self, url: str, task_status: trio.TaskStatus[None]) -> None:
-        """Note the blocks that a node tells of, for ever."""
-        async with open_websocket_url(url) as socket:
-            await socket.send_message(
-                '{"jsonrpc":"2.0","id":1,"method":"eth_subscribe","params":["newHeads"]}'
-            )
-            await socket.get_message()
-            task_status.started()
-            while True:
-                message = msgspec.json.decode(await socket.get_message())
-                told = message["params"]["result"]["hash"]
-                self.arrived.setdefault(told, time.perf_counter())
-                self.count[told] += 1
-
-
 def main() -> None:
     """Measure, and print a row of a table for each chain."""
     options = read_options(sys.argv[1:])
@@ -134,7 +111,7 @@ async def measure(folder: Path, name: str, options: argparse.Namespace) -> str:
         liar = FastNode(nursery, name, provider=provider, lies=True)
         liar.repeat(upstream)
         url, other = [await serve(nursery, each) for each in (upstream, liar)]
-        own, theirs = Heads(), Heads()
+        own, theirs = Heads(ETHEREUM), Heads(ETHEREUM)
         await nursery.start(theirs.listen, url)
         # The only one so far: the follower makes its own from here on.
         (measuring,) = upstream.provider.connections

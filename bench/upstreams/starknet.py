@@ -34,6 +34,7 @@ import msgspec
 import trio
 from trio_websocket import open_websocket_url
 
+from bench.upstreams.heads import STARKNET, Heads
 from bench.upstreams.starknet_blocks import CHAIN_ID, BlockMaker, BlockSize, RenderedBlock
 from tests.node_process import Node, started
 from tests.upstream.providers import Error, PostProvider, SocketProvider
@@ -45,13 +46,12 @@ PATIENCE = 120.0
 POLL_SECONDS = 0.01
 SETTLED_SECONDS = 3.0
 """Seconds of waiting for duplicates, and for what a follower still stores, after the last block."""
-MOST_MESSAGE_BYTES = 64 << 20
 COLUMNS = (
     *("follower", "ready s", "requests", "blocks", "p50 ms", "p99 ms", "most ms", "missing", "twice"),
     *("CPU ms a block", "kB a block", "MB resident"),
 )
 BEGINNING = 3
-"""Blocks that the upstream has at the start, beside those that are wanted."""
+"""Number of blocks at the start of the chain that are not measured."""
 
 
 class MadeNode:
@@ -120,31 +120,8 @@ class MadeNode:
         return self.blocks[number] if number is not None and number < self.served else None
 
 
-class Heads:
-    """Times at which a subscriber of a node's heads got blocks."""
-
-    def __init__(self) -> None:
-        self.arrived: dict[str, float] = {}
-        self.count = Counter[str]()
-
-    async def listen(self, url: str, task_status: trio.TaskStatus[None]) -> None:
-        """Note the blocks that a node sends, for ever."""
-        async with open_websocket_url(url, max_message_size=MOST_MESSAGE_BYTES) as socket:
-            await socket.send_message(
-                '{"jsonrpc":"2.0","id":1,"method":"starknet_subscribeNewHeads","params":{}}'
-            )
-            await socket.get_message()
-            task_status.started()
-            while True:
-                message = msgspec.json.decode(await socket.get_message())
-                if "method" in message:
-                    block_hash = message["params"]["result"].get("block_hash")
-                    self.arrived.setdefault(block_hash, time.perf_counter())
-                    self.count[block_hash] += 1
-
-
 class Follower(msgspec.Struct):
-    """A running follower and what was noted of it."""
+    """Running follower, with the CPU seconds and the disk bytes that it has used."""
 
     name: str
     node: Node
@@ -223,7 +200,7 @@ async def measure_made(folder: Path, options: argparse.Namespace) -> list[str]:
     async with trio.open_nursery() as nursery:
         upstream = MadeNode(nursery, blocks, before)
         url = await serve(nursery, upstream.provider.serve, "ws")
-        theirs = Heads()
+        theirs = Heads(STARKNET)
         await nursery.start(theirs.listen, url)
         async with followers(folder, [url], options, nursery, upstream) as found:
             first, _ = found[0]
@@ -246,7 +223,7 @@ async def measure_made(folder: Path, options: argparse.Namespace) -> list[str]:
 async def measure_other(folder: Path, options: argparse.Namespace) -> list[str]:
     """Return the rows of followers of other nodes."""
     async with trio.open_nursery() as nursery:
-        theirs = Heads()
+        theirs = Heads(STARKNET)
         await nursery.start(theirs.listen, options.upstream[0])
         async with followers(folder, options.upstream, options, nursery, None) as found:
             for follower, _ in found:
@@ -292,12 +269,12 @@ async def measure_pre_confirmed(folder: Path, options: argparse.Namespace) -> st
 
 
 async def shows(socket: Any, count: int) -> bool:
-    """Return whether a node shows so many pre-confirmed transactions."""
+    """Return True if the pre-confirmed block of a node has `count` transactions."""
     return bool(await ask(socket, "starknet_getBlockTransactionCount", ["pre_confirmed"]) == count)
 
 
 async def is_at(socket: Any, number: int) -> bool:
-    """Return whether a node has a head."""
+    """Return True if the head of a node is block `number`."""
     return bool(await ask(socket, "starknet_blockNumber", []) == number)
 
 
@@ -337,7 +314,7 @@ async def followers(
         await until_ready(node)
         seconds = time.perf_counter() - began
         requests = "" if upstream is None else str(upstream.asked["getBlockWithReceipts"])
-        first = Follower("first", node, folder / "first", seconds, Heads())
+        first = Follower("first", node, folder / "first", seconds, Heads(STARKNET))
         await nursery.start(first.heads.listen, node.bare(node.socket_url))
         if options.alone:
             yield [(first, requests)]
@@ -345,7 +322,7 @@ async def followers(
         async with running(folder / "second", [node.bare(node.socket_url)], options) as (other, began):
             await until_ready(other)
             seconds = time.perf_counter() - began
-            second = Follower("second", other, folder / "second", seconds, Heads())
+            second = Follower("second", other, folder / "second", seconds, Heads(STARKNET))
             await nursery.start(second.heads.listen, other.bare(other.socket_url))
             yield [(first, requests), (second, "")]
 

@@ -22,7 +22,7 @@ Json = dict[str, Any]
 
 
 class BlockSize(msgspec.Struct, frozen=True):
-    """What a block holds."""
+    """Numbers of transactions, events and slots of a block."""
 
     transactions: int
     events: int
