@@ -188,7 +188,8 @@ FLOORS = {
     "cluster/replica": (
         "errors lag unsent_txs chain_states",
         "peer_nodes apply",
-        "tx_resender ethereum following",
+        "tx_resender ethereum",
+        "following",
     ),
     "node": (
         "listen_address setting_names signals views",

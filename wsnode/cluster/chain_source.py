@@ -13,7 +13,7 @@ from wsnode.ethereum.state import ChainSpec
 
 
 class EthereumSource:
-    """Chain of the eth family to publish; implements `ChainSource`."""
+    """Chain of the eth family to publish."""
 
     def __init__(self, chain: Chain, *, is_development: bool) -> None:
         """Prepare to publish `chain`.
@@ -60,7 +60,7 @@ class EthereumSource:
 
 
 class EthereumStepSource:
-    """Reader of a chain at one moment; implements `JournalStepSource`."""
+    """Reader of a chain at one moment: gives the steps that its journal does not have yet."""
 
     def __init__(self, view: Snapshot, origin: ChainOrigin) -> None:
         self._view = view

@@ -5,13 +5,14 @@ The store is the only queue: nothing else is kept of the steps that a journal la
 """
 
 from collections.abc import Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import contextmanager
 from functools import partial
-from typing import Final, Protocol, Self
+from typing import Final, Self
 
 import msgspec
 import trio
 
+from wsnode.cluster.chain_source import EthereumSource, EthereumStepSource
 from wsnode.cluster.journal import (
     Journal,
     JournalUnavailableError,
@@ -29,7 +30,6 @@ from wsnode.cluster.records import (
     UnreadableRecordError,
 )
 from wsnode.ethereum.head import Head
-from wsnode.ethereum.primitives.values import Hash32
 
 RENEWAL_SECONDS: Final = 1.0
 PATIENCE_SECONDS: Final = 4.0
@@ -64,70 +64,10 @@ class LeaderReport(msgspec.Struct):
     """Reason why nothing can be published now, None if it can."""
 
 
-class JournalStepSource(Protocol):
-    """Reader of a chain at one moment: gives the steps that its journal does not have yet."""
-
-    @property
-    def version(self) -> int:
-        """Return the version of the store."""
-        ...
-
-    def first_standing(self, most: int) -> ChainState:
-        """Return the state with which an empty journal begins: at most `most` blocks below the head."""
-        ...
-
-    def next_steps(self, known: ChainState, known_head: Head | None) -> list[JournalStep]:
-        """Return the first steps from a known state to this moment, none once there is nothing left.
-
-        `known_head` is an ancestor of the known state's head, in place of that head where the blocks between
-        are not stored here.
-        """
-        ...
-
-
-class ChainSource(Protocol):
-    """Chain that is published."""
-
-    is_sole: bool
-    """True if no other process has the chain, so that it is published even where it has moved back."""
-
-    @property
-    def genesis(self) -> bytes:
-        """Return the genesis file for readers."""
-        ...
-
-    @property
-    def first_hash(self) -> Hash32:
-        """Return the hash of the chain's first block, by which its journal is named."""
-        ...
-
-    @property
-    def version(self) -> int:
-        """Return the version of the store; each commit changes it."""
-        ...
-
-    @property
-    def head(self) -> Head:
-        """Return the head."""
-        ...
-
-    def knows(self, head: Head, /) -> bool:
-        """Return True if a block is stored, on the chain or beside it."""
-        ...
-
-    def first_block(self) -> Head:
-        """Return the first stored block."""
-        ...
-
-    def look(self) -> AbstractContextManager[JournalStepSource]:
-        """Return a reader of the chain as it is now, a context manager."""
-        ...
-
-
 class PublishedChain:
     """Chain that is published, with the common parts of all leader sessions of its process."""
 
-    def __init__(self, source: ChainSource, holder: str) -> None:
+    def __init__(self, source: EthereumSource, holder: str) -> None:
         self.source = source
         self.holder = holder
         self.report = LeaderReport()
@@ -197,7 +137,7 @@ class LeaderSession:
                 await self.renew()
                 before = await self._append(before, step)
 
-    def _state(self, moment: JournalStepSource) -> ChainState:
+    def _state(self, moment: EthereumStepSource) -> ChainState:
         return moment.first_standing(BEGINNING_BLOCKS) if self._tip is None else self._tip.after
 
     async def _append(self, before: ChainState, step: JournalStep) -> ChainState:

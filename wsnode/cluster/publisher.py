@@ -9,6 +9,7 @@ from typing import Any, Final, Protocol
 
 import trio
 
+from wsnode.cluster.chain_source import EthereumSource
 from wsnode.cluster.journal import (
     Journal,
     JournalUnavailableError,
@@ -19,7 +20,6 @@ from wsnode.cluster.journal import (
     UnrelatedJournalError,
 )
 from wsnode.cluster.leader_session import (
-    ChainSource,
     LeaderReport,
     LeaderSession,
     PublishedChain,
@@ -73,7 +73,7 @@ OpenJournal = Callable[[], AbstractAsyncContextManager[Journal]]
 class JournalPublisher:
     """Publisher of one chain to one journal, for as long as its process writes that chain."""
 
-    def __init__(self, source: ChainSource, changes: ChangeWatcher, open_journal: OpenJournal) -> None:
+    def __init__(self, source: EthereumSource, changes: ChangeWatcher, open_journal: OpenJournal) -> None:
         self._source = source
         self.name = process_name()
         self._published = PublishedChain(source, self.name)

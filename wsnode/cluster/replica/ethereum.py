@@ -15,7 +15,7 @@ from wsnode.ethereum.tree.head_writer import LiveTree, in_thread
 
 
 class EthereumReplicaChain:
-    """Chain of the eth family in a replica; implements `ReplicaChain`."""
+    """Chain of the eth family in a replica; `str` names its head."""
 
     def __init__(self, chain: Chain, live: LiveTree, *, is_development: bool) -> None:
         """Prepare to apply records.

@@ -4,7 +4,7 @@ import logging
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import AbstractAsyncContextManager
 from functools import partial
-from typing import Final, Protocol
+from typing import Final
 
 import trio
 
@@ -20,8 +20,8 @@ from wsnode.cluster.records import (
     UnreadableRecordError,
 )
 from wsnode.cluster.replica.errors import GapError, ReplicaError
+from wsnode.cluster.replica.ethereum import EthereumReplicaChain
 from wsnode.cluster.replica.lag import LATE_SECONDS, MAX_LAG, ReplicaLag
-from wsnode.ethereum.head import Head
 from wsnode.ethereum.live.sync_feed import SyncProgress
 from wsnode.sync.follow.storage_retry import StorageRetry
 from wsnode.sync.follow.sync_report import SyncStage
@@ -54,51 +54,12 @@ async def no_bridge(_gap: GapError) -> bool:
     return False
 
 
-class ReplicaChain(Protocol):
-    """Chain that applies the journal's records; `str` names its head."""
-
-    @property
-    def head(self) -> Head:
-        """Return the head."""
-        ...
-
-    def reaches(self, state: ChainState, /) -> bool:
-        """Return True if the chain can reach a state by taking back blocks or patches alone."""
-        ...
-
-    def has_left(self, head: Head, /) -> bool:
-        """Return True if a block was in the chain and left it again, as far as that is stored."""
-        ...
-
-    def turn(self) -> AbstractAsyncContextManager[None]:
-        """Keep other tasks from changing the chain, and publish the changes as one."""
-        ...
-
-    async def apply(self, record: Record, /) -> None:
-        """Apply a record, unless it is applied already; blocks and patches beyond `before` are taken back
-        first.
-
-        Raises:
-            RefusedRecordError: The record does not verify; the chain is in the state before it.
-            GapError: The chain cannot be brought to the state before the record.
-            StateError, StoreError: The chain cannot be stored now.
-        """
-
-    async def go_back(self, state: ChainState, /) -> None:
-        """Take back blocks and patches beyond a state.
-
-        Raises:
-            GapError: The chain was never in that state, or not on the way to its present one.
-            StateError, StoreError: The chain cannot be stored now.
-        """
-
-
 class Replica:
     """Follower of a journal; `run` has to be running."""
 
     def __init__(
         self,
-        copy: ReplicaChain,
+        copy: EthereumReplicaChain,
         open_journal: OpenJournal,
         *,
         max_lag: int = MAX_LAG,
