@@ -59,6 +59,23 @@ class Pair:
             self.applier.apply(record)
         assert standing_of(self.chain) == standing_of(self.growing.chain)
 
+    def repeats(self, records: list[Record]) -> bool:
+        """Apply records; return False at the first whose end the chain did not store when it left it.
+
+        A patch that was taken back and a chain id that no block had are such states: a follower begins with
+        a later record then.
+        """
+        for record in records:
+            before = standing_of(self.chain)
+            try:
+                self.applier.apply(record)
+            except GapError:
+                with self.chain.snapshot() as view:
+                    assert not is_reachable(view, record.after)
+                assert standing_of(self.chain) == before
+                return False
+        return True
+
 
 @contextmanager
 def pair() -> Iterator[Pair]:
@@ -79,9 +96,8 @@ def test_whatever_is_done_to_a_chain_is_repeated(rounds: list[list[DoneTo]]) -> 
             with both.chain.snapshot() as view:
                 if not is_reachable(view, first.before):
                     continue
-            for record in both.journal.written[start:]:
-                both.applier.apply(record)
-            assert standing_of(both.chain) == standing_of(both.growing.chain)
+            if both.repeats(both.journal.written[start:]):
+                assert standing_of(both.chain) == standing_of(both.growing.chain)
 
 
 def forged(record: Record, **members: object) -> Record:
