@@ -364,9 +364,7 @@ class Server:
         """Return the data of a connection about to begin, None if it was refused."""
         if self.shared.draining:
             error = RpcError(LIMIT_EXCEEDED, self.final_notice[1])
-            await say(
-                transport, refusal(HttpRequestRefusedError(503, error, {"Retry-After": "1"})), seconds=1.0
-            )
+            await self._refuse(transport, HttpRequestRefusedError(503, error, {"Retry-After": "1"}))
             return None
         handshake = shake_hands(head, router, client)
         route = handshake.route

@@ -387,6 +387,7 @@ async def test_nobody_new_is_taken_while_draining(open_site: OpenSite) -> None:
         site.server.shared.draining = True
         response = await Peer(site.connect()).open()
         assert (response.status_code, response.headers["Retry-After"]) == (503, "1")
+        assert site.server.shared.counters.refusals == {503: 1}
 
 
 async def test_a_client_that_does_not_answer_the_goodbye_is_left(
