@@ -247,7 +247,7 @@ fn a_long_precompiled_contract_is_interrupted() {
     let input: Vec<u8> = [0xff; 4].into_iter().chain([0; 209]).collect();
     let to = address!("0x0000000000000000000000000000000000000009");
     let direct = Message { to: TxKind::Call(to), input: input.clone().into(), ..Message::default() };
-    // CALLDATACOPY of all, STATICCALL of contract 9 with it; PUSH1 because the chain begins before Shanghai.
+    // CALLDATACOPY of all, STATICCALL of contract 9 with it; PUSH1 because the chain begins without PUSH0.
     let code = r#"{"0x000000000000000000000000000000000000aaaa":{"code":"0x60d560006000376020600060d5600060095afa00"}}"#;
     let caller = address!("0x000000000000000000000000000000000000aaaa");
     let called = Message { to: TxKind::Call(caller), ..direct.clone() };
