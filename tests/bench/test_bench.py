@@ -199,6 +199,7 @@ def test_an_attack_on_a_development_chain_leaves_a_line_of_a_table() -> None:
     assert float(columns["sent"]) > 0
 
 
+@pytest.mark.slow
 def test_only_nodes_of_this_machine_are_attacked() -> None:
     for url in ("ws://192.0.2.1:8545/", "ws://node.example/", "wss://127.0.0.1:8545/"):
         ended = run("hostile", f"other={url}")

@@ -17,6 +17,8 @@ from wsnode.sync.follow.beacon.identity import chain_of, decode_config
 from wsnode.sync.follow.beacon.light_client import LightClient
 from wsnode.sync.follow.beacon.networks import DAY
 
+pytestmark = pytest.mark.slow
+
 NOWHERE: Final = "127.0.0.1:1"
 
 

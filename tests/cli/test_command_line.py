@@ -30,6 +30,8 @@ from wsnode.cli.imports import give_back
 from wsnode.cli.main import app
 from wsnode.store.environment import release_free_pages
 
+pytestmark = pytest.mark.slow
+
 GENESIS_HEAD = "head 0 0x44fd89d504659cd58f48f4796b77a7e7012cf296a2409afa2f6c3cb99b5b3d99"
 HANDSHAKE = (
     b"GET / HTTP/1.1\r\nHost: localhost\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
@@ -70,7 +72,6 @@ def only_line(text: str) -> str:
     return line
 
 
-@pytest.mark.slow
 def test_a_plain_a_packed_and_a_piped_chain_end_at_the_same_head(
     vectors: Path, chain: Path, genesis: Path, tmp_path: Path
 ) -> None:
@@ -110,7 +111,6 @@ def test_free_pages_that_cannot_be_given_back_are_told_and_no_failure(
     assert told.err.startswith(f"note: free pages stay on the disk: {tmp_path / 'absent'}")
 
 
-@pytest.mark.slow
 def test_only_a_new_chain_needs_its_genesis(chain: Path, genesis: Path, tmp_path: Path) -> None:
     arguments = ("import", "eth", "--data", str(tmp_path), str(chain))
     refused = run(*arguments)
@@ -321,7 +321,6 @@ def test_an_unknown_setting_is_named_with_its_line_and_the_nearest_known_one(
     assert (ended.exit_code, only_line(ended.stderr)) == (1, f"error: {file}: {message}")
 
 
-@pytest.mark.slow
 def test_a_folder_of_another_genesis_is_said_with_both_and_what_made_it(
     chain: Path, genesis: Path, tmp_path: Path
 ) -> None:
@@ -337,7 +336,6 @@ def test_a_folder_of_another_genesis_is_said_with_both_and_what_made_it(
     )
 
 
-@pytest.mark.slow
 def test_keys_open_a_served_chain_and_stop_opening_it(imported: Path, tmp_path: Path) -> None:
     copytree(imported, tmp_path, dirs_exist_ok=True)
     at = ("--data", str(tmp_path))
@@ -408,7 +406,6 @@ def test_a_signal_ends_the_node_with_a_goodbye(number: signal.Signals, code: int
     assert closed.value.rcvd.code == code
 
 
-@pytest.mark.slow
 def test_a_subscription_survives_a_restart_by_the_cursor_that_it_is_told(tmp_path: Path) -> None:
     arguments = ("demo", "--listen", "127.0.0.1:0", "--data", str(tmp_path))
     request = {
@@ -489,7 +486,6 @@ def asked(url: str, **headers: str) -> int:
         return error.code
 
 
-@pytest.mark.slow
 def test_a_chain_of_this_machine_is_for_its_own_names_and_pages_and_those_given() -> None:
     with started("dev", "--listen", "127.0.0.1:0") as node:
         url = node.bare(node.http_url)
@@ -531,7 +527,6 @@ def test_blocks_come_at_times_that_there_are(seconds: str) -> None:
     assert "--block-time" in ended.output
 
 
-@pytest.mark.slow
 def test_a_node_whose_store_was_cut_short_does_not_start(chain: Path, genesis: Path, tmp_path: Path) -> None:
     assert import_chain(tmp_path, genesis, [chain]).returncode == 0
     file = tmp_path / "eth/chain/data.mdb"
@@ -552,7 +547,6 @@ def page(url: str, path: str) -> int:
         return error.code
 
 
-@pytest.mark.slow
 def test_metrics_are_on_an_address_of_their_own_where_keys_are_asked_for(imported: Path) -> None:
     at = ("--data", str(imported), "--listen", "127.0.0.1:0")
     with started("serve", *at, "--open") as node:
@@ -581,7 +575,6 @@ def test_metrics_can_be_switched_off(imported: Path, tmp_path: Path) -> None:
         assert page(node.http_url, "/healthz") == 200
 
 
-@pytest.mark.slow
 def test_two_demos_are_the_same_chain(demo: Node, tmp_path: Path) -> None:
     with started("demo", "--listen", "127.0.0.1:0", "--data", str(tmp_path)) as other:
         hashes = {
@@ -591,7 +584,6 @@ def test_two_demos_are_the_same_chain(demo: Node, tmp_path: Path) -> None:
     assert len(hashes) == 1
 
 
-@pytest.mark.slow
 def test_a_kept_development_chain_says_the_id_that_it_was_given(tmp_path: Path) -> None:
     arguments = ("dev", "--listen", "127.0.0.1:0", "--data", str(tmp_path / "data"))
     with started(*arguments) as node:

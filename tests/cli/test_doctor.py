@@ -11,6 +11,8 @@ from tests.node_process import run
 from wsnode.ethereum.storage.tables import BODIES, TABLES, number_key
 from wsnode.store.environment import Environment
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(scope="module")
 def data(tmp_path_factory: pytest.TempPathFactory) -> Path:

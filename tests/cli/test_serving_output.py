@@ -14,6 +14,8 @@ from tests.server.certificates import make_certificate
 from tests.vector_files import require_vectors
 from wsnode.release import release
 
+pytestmark = pytest.mark.slow
+
 HEAD = "54 0xd226371d0b1551adb03fb52b71f08e3e11247fe9b1af994768af8cdaa8e7dcd7"
 Arguments = Callable[[Path, Path, Path], list[str]]
 
@@ -81,7 +83,6 @@ def test_a_node_logs_version_folder_network_and_head_once(data: Path, tmp_path: 
     assert not [line for line in lines if "API key" in line["message"]]
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("workers", ["1", "2"])
 def test_a_node_without_keys_says_how_to_add_one_or_open_it(data: Path, tmp_path: Path, workers: str) -> None:
     arguments = ("serve", "--data", str(data), "--listen", "127.0.0.1:0", "--workers", workers)
@@ -95,7 +96,6 @@ def test_a_node_without_keys_says_how_to_add_one_or_open_it(data: Path, tmp_path
     assert not [line for line in lines_at_start(tmp_path / "log", *arguments) if "API key" in line]
 
 
-@pytest.mark.slow
 def test_a_restored_snapshot_says_how_to_add_a_key_until_there_is_one(data: Path, tmp_path: Path) -> None:
     # The keys of the copied folder do not come with it.
     assert run("keys", "add", "mine", "--data", str(data)).returncode == 0

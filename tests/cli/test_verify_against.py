@@ -13,6 +13,8 @@ import pytest
 
 from tests.node_process import Node, post, run, started
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(scope="module")
 def demo() -> Iterator[Node]:
@@ -50,7 +52,6 @@ def against(first: str, second: str, *arguments: str) -> subprocess.CompletedPro
     return run("verify", first, "--against", second, *arguments)
 
 
-@pytest.mark.slow
 def test_a_node_agrees_with_itself_over_both_transports(demo: Node) -> None:
     ended = against(demo.bare(demo.socket_url), demo.bare(demo.http_url), "--calls", "350", "--messages")
     assert (ended.returncode, ended.stderr) == (0, "")
@@ -82,7 +83,6 @@ def test_what_an_expression_passes_over_is_no_difference(demo: Node, liar: str) 
     assert (result["name"], result["group"], result["asked"]) == ("eth_getBalance", "against", 10)
 
 
-@pytest.mark.slow
 def test_wrong_usage_and_other_chains_have_their_exit_status(demo: Node, served: Node) -> None:
     url = demo.bare(demo.http_url)
     assert run("verify", url).returncode == 2

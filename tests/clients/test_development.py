@@ -51,6 +51,7 @@ def test_web3_sends_waits_and_signs(kind: str, address: str, development: Node) 
         assert len(session.wait(eth.sign(sender, text="hello"))) == 65
 
 
+@pytest.mark.slow
 def test_web3_travels_and_changes_accounts(development: Node) -> None:
     with connected(
         pytest.importorskip("web3"), "HTTPProvider", ADDRESSES["bare http"](development)

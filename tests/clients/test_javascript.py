@@ -6,6 +6,8 @@ from tests.clients.conftest import RunScript
 from tests.clients.nodes import HTTP_ADDRESSES, SOCKET_ADDRESSES, AddressOf, keyed
 from tests.node_process import Node
 
+pytestmark = pytest.mark.slow
+
 LAST_BLOCK = "54"
 
 
@@ -28,7 +30,6 @@ def test_viem_reads_calls_and_prepares_transactions(
     run_script("viem.mjs", address_of(demo))
 
 
-@pytest.mark.slow
 def test_viem_works_in_batches(run_script: RunScript, demo: Node) -> None:
     run_script("viem.mjs", keyed(demo.http_url), "batch")
 
@@ -40,6 +41,5 @@ def test_a_wallet_in_a_page_adds_the_network(
     run_script("wallet.mjs", address_of(demo))
 
 
-@pytest.mark.slow
 def test_ethers_and_viem_encode_every_kind_of_transaction_again(run_script: RunScript, served: Node) -> None:
     run_script("history.mjs", keyed(served.http_url), keyed(served.socket_url), LAST_BLOCK)

@@ -18,6 +18,8 @@ from tests.geth_process import GETH, SPARING, Addresses, running
 from tests.node_process import started, until
 from tests.peers.anvil import started_anvil
 
+pytestmark = pytest.mark.slow
+
 SOAK_SECONDS = 600
 KINDS = ("log", "rare", "head", "pending")
 KEY = "0x59c6995e998f97a5a0044966f0945389dc9e86dae88c7a8412f4603b6b78690d"
@@ -174,7 +176,6 @@ def test_a_bot_hears_each_log_once_for_ten_minutes(library: str, bots: Bots, tmp
         print(endure(storm, programs, kills()))
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("library", LIBRARIES)
 def test_a_bot_hears_that_the_history_is_gone_and_goes_on(library: str, bots: Bots, tmp_path: Path) -> None:
     with (
@@ -213,7 +214,6 @@ def started_geth_at(folder: Path) -> Iterator[Addresses]:
 
 
 # anvil refuses members that it does not know, geth those of heads alone.
-@pytest.mark.slow
 @pytest.mark.parametrize(
     "started_node", [started_anvil_at, pytest.param(started_geth_at, marks=pytest.mark.nightly)]
 )
@@ -241,7 +241,6 @@ def test_a_bot_goes_on_with_a_node_without_cursors(
 
 
 # The bot of ethers asks for heads before logs, and in trio a subscription hears nothing of others.
-@pytest.mark.slow
 @pytest.mark.parametrize("library", ["viem", "web3"])
 def test_cursors_may_be_refused_after_a_log_came_without_one(
     library: str, bots: Bots, tmp_path: Path
@@ -253,7 +252,6 @@ def test_cursors_may_be_refused_after_a_log_came_without_one(
             assert not bot.of("error")
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("library", CALLERS)
 def test_with_a_node_without_cursors_a_changed_bot_hears_what_a_stock_one_hears(
     library: str, bots: Bots
@@ -278,7 +276,6 @@ def test_with_a_node_without_cursors_a_changed_bot_hears_what_a_stock_one_hears(
                 stock.end()
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("library", CALLERS)
 def test_calls_are_repeated_if_they_cannot_act_twice(library: str, bots: Bots) -> None:
     with started("dev", "--quiet", "--listen", "127.0.0.1:0") as node, Relay(node.socket_url) as relay:
@@ -311,7 +308,6 @@ def test_calls_are_repeated_if_they_cannot_act_twice(library: str, bots: Bots) -
         assert times == [2, 2, 1]
 
 
-@pytest.mark.slow
 def test_web3_handlers_may_call_while_thousands_of_events_wait(bots: Bots, tmp_path: Path) -> None:
     with (
         raised_storm(tmp_path / "chain") as storm,

@@ -111,6 +111,7 @@ async def watch(session: Session) -> None:
     assert await eth.unsubscribe(heads)
 
 
+@pytest.mark.slow
 def test_web3_watches_the_chain_through_a_reorganisation(busy: Node) -> None:
     with connected(pytest.importorskip("web3"), "WebSocketProvider", ADDRESSES["websocket"](busy)) as session:
         session.wait(watch(session))

@@ -172,6 +172,7 @@ def test_a_method_that_does_not_exist_is_unavailable(session: Session) -> None:
     assert error.value.rpc_response["error"]["code"] == -32601
 
 
+@pytest.mark.slow
 def test_blocks_transactions_and_receipts_of_every_fork_are_read(served: Node) -> None:
     with connected(web3, "HTTPProvider", HTTP_ADDRESSES["http"](served)) as session:
         kinds = set()

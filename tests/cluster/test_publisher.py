@@ -93,6 +93,7 @@ async def test_every_change_that_the_hub_sees_is_published(mock_clock: MockClock
     await node.journal.claim("another")
 
 
+@pytest.mark.slow
 async def test_a_journal_that_is_away_for_an_hour_costs_some_lines(
     mock_clock: MockClock, caplog: pytest.LogCaptureFixture
 ) -> None:

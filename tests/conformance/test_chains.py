@@ -196,6 +196,7 @@ def test_a_changed_member_of_a_header_gives_another_hash(captured: Captured) -> 
             assert hash_of(text) != captured.block["hash"], name
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("captured", BLOCKS)
 def test_a_changed_transaction_is_not_the_blocks(captured: Captured) -> None:
     first, *others = captured.block["transactions"]

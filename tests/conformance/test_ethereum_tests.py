@@ -126,6 +126,7 @@ def test_a_file_ends_at_its_last_block(path: Path, tmp_path: Path) -> None:
             assert chain.head.hash.hex() == case["lastblockhash"][2:]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("path", files(), ids=lambda path: f"{path.parent.name}/{path.stem}")
 def test_blocks_in_any_order_are_judged_alike_and_the_head_is_where_it_is_set(
     path: Path, tmp_path: Path

@@ -113,6 +113,7 @@ def walk(vector: Json) -> Iterator[tuple[LightClient, Json]]:
         client, _ = take(client, step)
 
 
+@pytest.mark.slow
 @each_vector
 def test_each_step_comes_out_as_the_vector_says(path: Path) -> None:
     vector = read(path)
@@ -129,6 +130,7 @@ def test_each_step_comes_out_as_the_vector_says(path: Path) -> None:
         assert outcome == step["wsnode"], step.get("name", step["kind"])
 
 
+@pytest.mark.slow
 @each_vector
 def test_it_is_never_ahead_of_the_specification_and_takes_nothing_that_it_refuses(path: Path) -> None:
     vector = read(path)
@@ -159,6 +161,7 @@ def is_below_two_thirds(vector: Json, step: Json) -> bool:
     return bits.bit_count() * 3 < 2 * int(vector["network"]["SYNC_COMMITTEE_SIZE"])
 
 
+@pytest.mark.slow
 @each_vector
 def test_an_object_with_a_digit_changed_is_refused(path: Path) -> None:
     vector = read(path)
@@ -192,6 +195,7 @@ def damaged(step: Json, random_: random.Random) -> bytes:
             return f'{{"version": {version}, "data": {text[:at]}{other}{text[at + 1 :]}}}'.encode()
 
 
+@pytest.mark.slow
 @each_vector
 def test_a_stored_row_is_the_same_light_client(path: Path) -> None:
     vector = read(path)

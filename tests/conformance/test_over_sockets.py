@@ -50,6 +50,7 @@ def is_offered(case: Case, transport: Transport) -> bool:
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 def test_a_case_is_answered_as_expected(case: Case, transport: Transport) -> None:
     if not is_offered(case, transport):
@@ -68,6 +69,7 @@ def test_a_folder_of_cases_is_answered_as_one_batch(folder: str, transport: Tran
     assert difference(json.loads(transport(json.dumps(requests)) or ""), expected) is None
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 def test_the_service_differs_by_total_difficulty_alone(case: Case, service: Transport) -> None:
     if case.shape_only or not is_offered(case, service):

@@ -49,6 +49,7 @@ def blob_hashes(transactions: list[str]) -> list[bytes]:
     return [versioned_hash for fields in blobs for versioned_hash in fields[10]]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("path", files(), ids=lambda path: f"{path.parent.name}/{path.stem}")
 async def test_the_blocks_of_a_file_are_judged_as_payloads(path: Path, tmp_path: Path) -> None:
     for case in cases(path):

@@ -14,6 +14,7 @@ UNPUBLISHED: Final = frozenset({"eth_getStorageValues"})
 """Methods of the cases that the published document does not have."""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 def test_a_reply_fits_the_published_schema(case: Case, ask: Ask) -> None:
     for exchange in case.exchanges:

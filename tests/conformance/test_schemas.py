@@ -15,6 +15,7 @@ def schemas(ask: Ask) -> ReplySchemas:
     return ReplySchemas(ask("rpc.discover")["result"])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", [*CASES, *EDGE_CASES], ids=lambda case: case.name)
 def test_a_reply_is_as_the_document_says(case: Case, ask: Ask, schemas: ReplySchemas) -> None:
     for exchange in case.exchanges:

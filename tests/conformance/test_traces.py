@@ -30,6 +30,7 @@ def compare(chain: Chain) -> int:
     return calls
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("path", files(), ids=lambda path: f"{path.parent.name}/{path.stem}")
 def test_traces_are_the_flat_tracers(path: Path, tmp_path: Path) -> None:
     for case in cases(path):

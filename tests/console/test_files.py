@@ -86,6 +86,7 @@ def configured(imported: Path, tmp_path_factory: pytest.TempPathFactory) -> Iter
         yield node, key
 
 
+@pytest.mark.slow
 def test_a_served_node_has_no_page(served: Node) -> None:
     status, headers, body = fetch(served.bare(served.http_url), Accept=BROWSER)
     assert (status, body, headers["Content-Security-Policy"]) == (200, b"", None)
@@ -116,6 +117,7 @@ def shown(*arguments: str) -> dict[str, Any]:
         return told
 
 
+@pytest.mark.slow
 def test_the_page_of_a_demo_is_told_its_accounts_their_keys_and_its_contracts() -> None:
     told = shown("demo")
     assert told["accounts"] == [
@@ -125,6 +127,7 @@ def test_the_page_of_a_demo_is_told_its_accounts_their_keys_and_its_contracts() 
     assert told["contracts"] == {name: checksummed(address) for name, address in contracts.items()}
 
 
+@pytest.mark.slow
 def test_the_page_is_told_no_key_of_a_phrase_of_ones_own() -> None:
     assert [account["key"] for account in shown("dev", "--accounts", "12")["accounts"]] == [
         f"0x{account.secret.hex()}" for account in derived(MNEMONIC, 12)

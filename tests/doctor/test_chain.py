@@ -83,6 +83,7 @@ def test_a_damaged_row_is_named_by_its_table(data: Path, table: Table, damage: D
         assert table.name in faults(data)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("damage", [drop, flip, cut, add])
 def test_a_damaged_access_list_is_named(damage: Damage, tmp_path: Path) -> None:
     vectors = require_vectors("amsterdam/limit")
@@ -114,6 +115,7 @@ def test_a_damaged_row_of_the_state_is_named(data: Path, table: Table, damage: D
         assert found.keys() & {table.name, "changes"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "table",
     [each for each in TABLES if each not in (META, ACCESS_LISTS, *WITHOUT_ROWS)],

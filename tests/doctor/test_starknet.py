@@ -61,6 +61,7 @@ def test_a_sound_folder_has_no_fault(data: Path) -> None:
     assert found.notes == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("damage", [drop, cut, add])
 def test_a_damaged_row_is_named_by_its_table(
     data: Path, row: tuple[Table, bytes, bytes], damage: Damage

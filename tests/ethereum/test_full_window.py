@@ -30,6 +30,8 @@ from wsnode.ethereum.state import BlockAttributes, HistoryError, sign_transactio
 from wsnode.ethereum.storage.folder_kind import FULL, FolderKind
 from wsnode.jsonrpc.dispatcher import Dispatcher
 
+pytestmark = pytest.mark.slow
+
 WINDOW = FolderKind(8)
 VALUES = 3
 """Looked at by one slice."""
@@ -304,7 +306,6 @@ with Chain.open(Path(sys.argv[1]), writer=True) as chain:
 """
 
 
-@pytest.mark.slow
 def test_a_folder_stops_growing_once_the_rings_of_the_system_contracts_are_full(tmp_path: Path) -> None:
     text, sizes = development_genesis([SENDER], 10**24, 1), []
     with Chain.open(tmp_path, text, writer=True, durable=False, kind=WINDOW) as chain:

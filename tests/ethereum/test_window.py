@@ -319,6 +319,7 @@ def test_a_light_folder_opened_again_goes_on(tmp_path: Path, source: GrowingChai
         require_equal(light)
 
 
+@pytest.mark.slow
 @settings(
     max_examples=examples(12), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )

@@ -17,6 +17,8 @@ from wsnode.demo.banner import described
 from wsnode.ethereum.networks.table import find_network
 from wsnode.upstream.errors import UpstreamError
 
+pytestmark = pytest.mark.slow
+
 SYSTEM = "0xdeaddeaddeaddeaddeaddeaddeaddeaddead0001"
 ATTRIBUTES = "0x4200000000000000000000000000000000000015"
 P256VERIFY = f"0x{0x100:040x}"

@@ -84,6 +84,7 @@ def ask_everything(dispatcher: Dispatcher, shape: str, size: int) -> dict[str, i
     return {name: most for name, most in lines.items() if most > MOST_LINES}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("shape", "size"), [(shape, 5_000) for shape in VALUES] + [(shape, LONG_BYTES // 4) for shape in LARGER]
 )
@@ -91,11 +92,13 @@ def test_no_parameters_of_any_method_hold_up_a_turn(development: Dispatcher, sha
     assert ask_everything(development, shape, size) == {}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("shape", VALUES)
 def test_nor_do_those_of_the_alt_family(alt: Dispatcher, shape: str) -> None:
     assert ask_everything(alt, shape, 5_000) == {}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "method", ["eth_chainId", "eth_call", "eth_getLogs", "debug_traceCall", "eth_feeHistory"]
 )
@@ -108,6 +111,7 @@ def test_nor_do_the_longest_that_are_let_in(development: Dispatcher, method: str
     assert turns.most < 2_000
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("shape", MESSAGES)
 @pytest.mark.parametrize("size", [LONG_BYTES - 1000, WHOLE_MESSAGE], ids=["short", "long"])
 def test_no_message_holds_up_a_turn(development: Dispatcher, shape: str, size: int) -> None:

@@ -228,6 +228,7 @@ scalars = st.one_of(
 ).filter(lambda text: not any(0xD800 <= ord(character) <= 0xDFFF for character in text))
 
 
+@pytest.mark.slow
 @given(identities=st.lists(scalars, min_size=1, max_size=5), space=st.sampled_from(["", " ", "\n\t "]))
 def test_any_ids_come_back_byte_for_byte_in_order(identities: list[str], space: str) -> None:
     members = (

@@ -8,6 +8,8 @@ from hypothesis import strategies as st
 
 from wsnode.load.frames import ReplyReader, masked_frame
 
+pytestmark = pytest.mark.slow
+
 
 def server_frame(payload: bytes, head: int = 0x81) -> bytes:
     size = len(payload)

@@ -122,6 +122,7 @@ hosts = ["b.example"]
 """
 
 
+@pytest.mark.slow
 def test_every_mistake_is_a_line(file: Path) -> None:
     written(file, MANY)
     ended = run("config", "check", str(file))

@@ -28,6 +28,8 @@ from wsnode.node.services.fork_point import fetch_first
 from wsnode.node.services.historical_chains import MOST_CHAINS, MOST_OPEN, HistoricalChains
 from wsnode.upstream.errors import UpstreamRefusedError
 
+pytestmark = pytest.mark.slow
+
 PRUNED = 4444
 TRACING = ("debug_trace", "trace_", "ots_")
 

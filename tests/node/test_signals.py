@@ -10,6 +10,8 @@ import pytest
 from tests.node_process import COMMAND, PATIENCE, started, until
 from wsnode.node.signals import HELD, hold_signals, open_signals
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:

@@ -21,6 +21,8 @@ from wsnode.demo.accounts import ACCOUNTS
 from wsnode.demo.genesis import development_genesis
 from wsnode.ethereum.state import sign_transaction
 
+pytestmark = pytest.mark.slow
+
 needs_geth = pytest.mark.skipif(GETH is None, reason="no `geth` on the path")
 
 
@@ -109,7 +111,6 @@ def payment(chain_id: int, nonce: int, *, fee: int = 10**11) -> str:
     return f"0x{signed.hex()}"
 
 
-@pytest.mark.slow
 @needs_geth
 @pytest.mark.usefixtures("workers")
 def test_geths_chain_is_followed_and_equal_block_for_block(tmp_path: Path, genesis: Path, geth: str) -> None:
@@ -143,7 +144,6 @@ def refusal(node: Node, chain_id: int, nonce: int) -> str:
 
 
 @needs_geth
-@pytest.mark.slow
 @pytest.mark.usefixtures("workers")
 def test_a_chain_is_fetched_from_genesis_and_goes_on_after_a_kill(
     tmp_path: Path, genesis: Path, geth: str
@@ -167,7 +167,6 @@ def dev(tmp_path: Path) -> Iterator[tuple[str, Path]]:
         yield plain(node), tmp_path / "dev" / "eth" / "genesis.json"
 
 
-@pytest.mark.slow
 @pytest.mark.usefixtures("workers")
 def test_reorganisations_reach_a_subscriber_as_the_upstreams_did(
     tmp_path: Path, dev: tuple[str, Path]
@@ -193,7 +192,6 @@ def test_reorganisations_reach_a_subscriber_as_the_upstreams_did(
         assert status(node)["reorganisations"] >= 4
 
 
-@pytest.mark.slow
 @pytest.mark.usefixtures("workers")
 def test_a_transaction_that_the_upstream_refuses_is_refused_in_its_words(
     tmp_path: Path, dev: tuple[str, Path]
@@ -212,7 +210,6 @@ def sender() -> str:
     return f"0x{ACCOUNTS[0].address.hex()}"
 
 
-@pytest.mark.slow
 @pytest.mark.usefixtures("workers")
 def test_anvils_reorganisations_are_followed(tmp_path: Path) -> None:
     # Its genesis has accounts that the state root lacks, its base fee does not move at first, and blocks that
@@ -328,7 +325,6 @@ def reason_of_quarantine(node: Node) -> str:
 
 
 @needs_geth
-@pytest.mark.slow
 @pytest.mark.usefixtures("workers")
 def test_every_case_of_execution_apis_holds_through_a_follower_of_geth(tmp_path: Path) -> None:
     from tests.peers.geth import started_geth as serving_geth
@@ -351,7 +347,6 @@ def test_every_case_of_execution_apis_holds_through_a_follower_of_geth(tmp_path:
         assert ended.returncode == 0, ended.stdout[-2000:]
 
 
-@pytest.mark.slow
 @pytest.mark.usefixtures("workers")
 def test_an_upstream_that_is_not_there_is_tried_again(tmp_path: Path, genesis: Path) -> None:
     with kept_address() as address, following(tmp_path / "ours", f"ws://{address}", genesis=genesis) as node:
@@ -379,7 +374,6 @@ def test_what_is_no_url_of_a_node_is_wrong_usage_and_not_shown(url: str, words: 
     assert words in ended.stderr
 
 
-@pytest.mark.slow
 @pytest.mark.usefixtures("workers")
 def test_a_key_in_the_url_is_in_no_line_and_no_answer(tmp_path: Path, dev: tuple[str, Path]) -> None:
     url, genesis = dev
@@ -397,7 +391,6 @@ def test_a_key_in_the_url_is_in_no_line_and_no_answer(tmp_path: Path, dev: tuple
     assert "SECRET" not in told
 
 
-@pytest.mark.slow
 def test_a_folder_of_another_genesis_is_refused(tmp_path: Path, genesis: Path) -> None:
     vectors = require_vectors("execution-apis")
     assert import_chain(tmp_path / "data", vectors / "genesis.json", [vectors / "chain.rlp"]).returncode == 0
@@ -414,7 +407,6 @@ def test_a_folder_without_a_chain_is_refused(tmp_path: Path) -> None:
     assert "`wsnode follow` with a --genesis makes one" in ended.stderr
 
 
-@pytest.mark.slow
 def test_a_folder_that_another_process_writes_is_refused(tmp_path: Path, dev: tuple[str, Path]) -> None:
     ended = run(*command(tmp_path / "dev", "ws://127.0.0.1:1"))
     assert ended.returncode == 1
@@ -422,14 +414,12 @@ def test_a_folder_that_another_process_writes_is_refused(tmp_path: Path, dev: tu
     assert "Traceback" not in ended.stderr
 
 
-@pytest.mark.slow
 def test_more_than_there_are_cannot_agree(tmp_path: Path) -> None:
     ended = run(*command(tmp_path, "ws://127.0.0.1:1"), "--agree", "2")
     assert ended.returncode == 1
     assert "agree: 2 of 1 upstreams cannot agree" in ended.stderr
 
 
-@pytest.mark.slow
 @pytest.mark.usefixtures("workers")
 def test_a_full_folder_keeps_its_window_for_life(tmp_path: Path, dev: tuple[str, Path]) -> None:
     url, genesis = dev
@@ -449,7 +439,6 @@ def test_a_full_folder_keeps_its_window_for_life(tmp_path: Path, dev: tuple[str,
         wait_for_head_of(node, url)
 
 
-@pytest.mark.slow
 @pytest.mark.usefixtures("workers")
 def test_sighup_reads_the_upstreams_again(tmp_path: Path, dev: tuple[str, Path]) -> None:
     url, genesis = dev

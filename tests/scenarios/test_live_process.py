@@ -15,6 +15,8 @@ from websockets.sync.client import ClientConnection, connect
 from tests.node_process import PATIENCE, Node, post, started, until
 from wsnode.server.limits import Limits
 
+pytestmark = pytest.mark.slow
+
 DEV = ("dev", "--listen", "127.0.0.1:0")
 EMITTER = "0x" + "e0" * 20
 LOG = "6120005fa0"
@@ -106,7 +108,6 @@ def test_one_who_stops_reading_keeps_nobody_else_waiting_and_loses_nothing() -> 
         until("nothing waits", lambda: outbox_bytes(node) == 0)
 
 
-@pytest.mark.slow
 def test_a_killed_node_goes_on_for_its_subscriber(tmp_path: Path) -> None:
     seen: list[tuple[str, int]] = []
     cursor = None

@@ -21,6 +21,8 @@ from wsnode.cli.main import app
 from wsnode.node.config import ConfigurationError
 from wsnode.node.config_file import read
 
+pytestmark = pytest.mark.slow
+
 METHOD = "eth_getTransactionByHash"
 KNOWN_BLOCKS = 40
 
@@ -115,7 +117,6 @@ def test_a_stale_node_asks_its_partner_for_the_keys_that_include_it(
         assert counted(folders, "unknown") == 1
 
 
-@pytest.mark.slow
 def test_an_operator_turns_it_on_and_off(folders: Folders, partner: Node, late: list[dict[str, Any]]) -> None:
     wanted = late[0]["hash"]
     with node_with(folders, partner.socket_url.replace("<API_KEY>", "any"), stale_after=1e12) as node:
@@ -133,7 +134,6 @@ def failure(node: Node, folders: Folders, wanted: str) -> tuple[int, str]:
     return error["code"], error["data"]["reason"]
 
 
-@pytest.mark.slow
 def test_a_partner_that_is_gone_is_an_error_and_one_that_is_back_is_asked(
     folders: Folders, late: list[dict[str, Any]]
 ) -> None:
@@ -165,7 +165,6 @@ def pretender(answer: Callable[[str], Any]) -> Iterator[str]:
         thread.join()
 
 
-@pytest.mark.slow
 def test_a_partner_that_lies_is_not_believed(folders: Folders, late: list[dict[str, Any]]) -> None:
     lies: list[Any] = [
         late[1],
@@ -181,7 +180,6 @@ def test_a_partner_that_lies_is_not_believed(folders: Folders, late: list[dict[s
             assert failure(node, folders, late[0]["hash"]) == (-32002, "invalid")
 
 
-@pytest.mark.slow
 def test_a_partner_that_is_slow_is_given_five_seconds_and_holds_nobody_up(
     folders: Folders, late: list[dict[str, Any]]
 ) -> None:

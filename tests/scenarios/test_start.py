@@ -9,6 +9,8 @@ import pytest
 
 from tests.node_process import COMMAND, PATIENCE
 
+pytestmark = pytest.mark.slow
+
 INTERPRETER, *ARGUMENTS = COMMAND
 IMPORTED = re.compile(r"^import time: +\d+ \| +\d+ \| +(\S+)$", re.M)
 NOT_FOR_HELP = {"trio", "msgspec", "wsnode._native", "rich", "websockets", "hashlib", "logging"}

@@ -25,6 +25,8 @@ from wsnode.server.limits import Limits
 from wsnode.server.server import Server
 from wsnode.server.transport.poller import FastConnection, Take
 
+pytestmark = pytest.mark.slow
+
 MOST_TURNS = 20_000
 """Of the loop, for one conversation; some take 24."""
 HANDSHAKE = (

@@ -220,6 +220,7 @@ def document_of(update: dict[str, Any], number: int, form: str) -> dict[str, Any
     return {"block": header, "state_update": update}
 
 
+@pytest.mark.slow
 async def test_a_history_that_begins_late_says_so_instead_of_lying(
     fresh: StarknetChain, tmp_path: Path
 ) -> None:
@@ -256,6 +257,7 @@ async def test_a_history_that_begins_late_says_so_instead_of_lying(
         await import_folder(fresh, dump, first_block=7)
 
 
+@pytest.mark.slow
 async def test_classes_replaced_in_one_block_are_the_new_ones(fresh: StarknetChain) -> None:
     single, rpc = require_vectors("starknet/single/mainnet_550000.json.gz"), require_vectors("starknet/rpc")
     assert (await import_folder(fresh, single, rpc, first_block=550000)).missing_classes == 0

@@ -28,6 +28,8 @@ from wsnode.starknet.rpc.methods import build_registry
 from wsnode.starknet.snapshot import SPEC_VERSIONS
 from wsnode.sync.starknet_folder import import_folder
 
+pytestmark = pytest.mark.slow
+
 CLIENTS = Path(__file__).parent / "clients"
 ADDRESS = "0x20cfa74ee3564b4cd5435cdace0f9c4d43b939620e4a0bb5076105df0a626c6"
 CLASS = "0x10455c752b86932ce552f2b0fe81a880746649b9aee7e0d842bf3f52378f9f8"
@@ -191,7 +193,6 @@ def assert_one_after_another(numbers: list[int]) -> None:
     assert numbers == list(range(BLOCKS - 2, BLOCKS - 2 + len(numbers)))
 
 
-@pytest.mark.slow
 async def test_starknet_js_watches_the_demo() -> None:
     command = node_command("starknet_js_heads.mjs")
     with started("demo", "--listen", "127.0.0.1:0") as node:
@@ -209,7 +210,6 @@ async def test_starknet_js_watches_the_demo() -> None:
     assert answers["unsubscribed"] == [True, True]
 
 
-@pytest.mark.slow
 async def test_starknet_py_watches_the_demo() -> None:
     command = python_command("starknet_py_heads.py")
     with started("demo", "--listen", "127.0.0.1:0") as node:

@@ -45,6 +45,7 @@ relaxed = settings(
 )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", METHODS)
 @relaxed
 @given(
@@ -87,12 +88,14 @@ documents = st.recursive(
 )
 
 
+@pytest.mark.slow
 @settings(max_examples=examples(300))
 @given(documents)
 def test_any_document_is_something_or_other(document: Any) -> None:
     assert read_document(json.dumps(document).encode()) is not None
 
 
+@pytest.mark.slow
 @settings(max_examples=examples(300))
 @given(documents)
 def test_any_document_is_a_class_or_refused(document: Any) -> None:

@@ -76,6 +76,7 @@ def test_snapshots_of_one_version_share_it_and_end_one_by_one(store: Environment
     assert store.versions == 0
 
 
+@pytest.mark.slow
 def test_a_snapshot_begun_after_another_process_wrote_sees_what_it_wrote(tmp_path: Path) -> None:
     folder = tmp_path / "store"
     store = Environment(folder, [FRUIT], writer=True)
@@ -97,6 +98,7 @@ def put_number(writer: Writer, number: int) -> None:
     writer.put(FRUIT, b"apple", b"%d" % number)
 
 
+@pytest.mark.slow
 def test_more_versions_than_there_are_places_for_is_a_refusal_that_passes(tmp_path: Path) -> None:
     store = Environment(tmp_path / "store", [FRUIT], writer=True, durable=False)
     readers = list[Reader]()

@@ -102,6 +102,7 @@ def test_a_file_that_ends_before_pages_that_were_never_written_is_whole(tmp_path
     assert not is_whole(tmp_path)
 
 
+@pytest.mark.slow
 def test_a_long_list_of_free_pages_is_read_whole(tmp_path: Path) -> None:
     change(tmp_path, putting(20_000, 3000), deleting(20_000), putting(10, 100), deleting(10))
     kept = whole = size(tmp_path)

@@ -9,7 +9,7 @@ import pytest
 
 from tests.store.failing_writes import ORDER, build_library, needs_compiler
 
-pytestmark = needs_compiler
+pytestmark = [pytest.mark.slow, needs_compiler]
 
 BEGIN = """
 import sys

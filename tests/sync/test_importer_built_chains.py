@@ -20,6 +20,8 @@ from wsnode.ethereum.chain import Chain
 from wsnode.sync.importer import Importer
 from wsnode.sync.progress import NullProgress
 
+pytestmark = pytest.mark.slow
+
 FORK_SECONDS = 40
 LONG, MOST = 60, 12
 
@@ -53,7 +55,6 @@ def test_a_built_chain_is_imported_as_it_was_built(chance: random.Random) -> Non
         assert rows(imported, genesis) == rows(built, genesis)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("seed", [1, 2, 3])
 def test_geth_imports_a_built_chain_to_the_same_head(seed: int, tmp_path: Path) -> None:
     geth = shutil.which("geth")

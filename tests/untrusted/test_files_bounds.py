@@ -19,6 +19,8 @@ from wsnode.snapshots.manifest import read as read_manifest
 from wsnode.untrusted.files import OversizedFileError
 from wsnode.verify.cases import read_case
 
+pytestmark = pytest.mark.slow
+
 KIB, MIB, GIB = 1 << 10, 1 << 20, 1 << 30
 
 READERS: Final[list[Any]] = [

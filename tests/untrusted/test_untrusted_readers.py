@@ -204,6 +204,7 @@ foreign = st.one_of(texts, within_members)
 drawn = settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("door", READERS)
 @given(text=foreign)
 @drawn
@@ -217,6 +218,7 @@ NEAR_THE_LIMIT: Final = range(sys.getrecursionlimit() - 100, sys.getrecursionlim
 """Depths at which a decoder takes a value, and what is done with it afterwards may fail."""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("door", READERS)
 def test_values_as_deep_as_a_decoder_takes_them_are_no_other_error(door: str) -> None:
     read, expected = READERS[door]

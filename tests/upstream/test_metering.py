@@ -160,6 +160,7 @@ async def test_a_message_over_websocket_has_few_small_pieces(pieces: int, size: 
         assert turns >= min(pieces, MOST_SMALL_PIECES) // PIECES_A_TURN
 
 
+@pytest.mark.slow
 async def test_pings_without_end_leave_others_their_turns() -> None:
     async def say(stream: trio.abc.Stream) -> None:
         await accept(stream)

@@ -10,6 +10,8 @@ from tests.demo.anvil.anvil_process import SAYING, InAnvilsPlace, in_anvils_plac
 from wsnode.demo.accounts import ACCOUNTS
 from wsnode.ethereum.codec.addresses import checksummed
 
+pytestmark = pytest.mark.slow
+
 ADDED = "0x000000000000000000636F6e736F6c652e6c6f67"
 SELECTOR = "41304fac"
 """Of log(string), as `cast sig` says."""

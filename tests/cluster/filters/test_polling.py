@@ -25,6 +25,8 @@ from wsnode.ethereum.rpc.registry import build_registry
 from wsnode.jsonrpc.dispatcher import Dispatcher
 from wsnode.jsonrpc.errors import RESOURCE_NOT_FOUND, RESOURCE_UNAVAILABLE
 
+pytestmark = pytest.mark.slow
+
 NODES = 3
 LOG = (EMITTERS[0], TOPICS[:1])
 MISSING = {"code": -32000, "message": "filter not found"}

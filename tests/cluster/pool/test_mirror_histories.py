@@ -2,6 +2,7 @@
 
 from functools import partial
 
+import pytest
 import trio
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -12,6 +13,8 @@ from tests.drawing import examples
 from tests.ethereum.pool.playground import ALICE, BOB, CAROL, GWEI
 from wsnode.demo.accounts import FundedAccount
 from wsnode.ethereum.codec.transactions import PooledTransaction
+
+pytestmark = pytest.mark.slow
 
 
 async def send(made: Cluster, place: int, sender: FundedAccount, nonce: int, fee: int) -> None:

@@ -147,6 +147,7 @@ async def test_a_node_that_comes_later_reads_all_by_nonce_and_one_that_fell_behi
         assert len(made.writer.names) == 75
 
 
+@pytest.mark.slow
 async def test_blob_transactions_come_without_their_blobs_and_not_to_a_builder_of_payloads(
     autojump_clock: MockClock,
 ) -> None:

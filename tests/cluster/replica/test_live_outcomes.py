@@ -44,6 +44,8 @@ from wsnode.ethereum.tree.tree import BlockTree
 from wsnode.server.limits import Limits
 from wsnode.sync.follow.sync_report import SyncStage
 
+pytestmark = pytest.mark.slow
+
 Watchers = Sequence[ValueWatcher]
 
 

@@ -73,6 +73,7 @@ def test_commitments_are_computed_where_a_header_lacks_them(path: Path) -> None:
         assert getattr(proof, member) == getattr(whole, member), member
 
 
+@pytest.mark.slow
 def test_a_change_of_any_member_that_the_hash_covers_is_refused() -> None:
     require_vectors("starknet-live")
     whole = (("chain_id",), ("state_update",))

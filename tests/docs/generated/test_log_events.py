@@ -2,8 +2,12 @@
 
 import ast
 
+import pytest
+
 from tests.docs.generated.log_events import LEVELS, log_events
 from tests.server.observability.test_logs_fields import trees
+
+pytestmark = pytest.mark.slow
 
 
 def test_the_lines_are_those_of_all_loggers_of_the_package() -> None:

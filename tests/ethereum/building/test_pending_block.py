@@ -179,6 +179,7 @@ actions = st.one_of(
 )
 
 
+@pytest.mark.slow
 @settings(max_examples=examples(30))
 @given(before=st.lists(actions, max_size=3), waiting=st.lists(actions, max_size=8))
 def test_what_is_said_of_pending_is_what_is_said_of_latest_after_that_block(

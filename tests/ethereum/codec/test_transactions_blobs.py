@@ -10,6 +10,8 @@ from wsnode.ethereum.codec.rlp import Item, encode, number
 from wsnode.ethereum.codec.transactions import PooledTransaction, check_transaction
 from wsnode.ethereum.state import InvalidTransactionError, address_of
 
+pytestmark = pytest.mark.slow
+
 eth_keys = pytest.importorskip("eth_keys")
 
 SPEC = chain_until("osaka")

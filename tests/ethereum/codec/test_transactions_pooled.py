@@ -90,6 +90,7 @@ def test_what_another_implementation_signs_is_read_member_for_member(
     assert not read.is_impersonated
 
 
+@pytest.mark.slow
 @settings(max_examples=examples(200))
 @given(st.sampled_from([FIXED, FIXED | {"accessList": ACCESS}, DYNAMIC]), st.data())
 def test_a_changed_byte_is_another_sender_or_a_refusal(price: dict[str, Any], data: st.DataObject) -> None:

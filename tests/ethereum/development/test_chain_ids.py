@@ -222,6 +222,7 @@ def test_a_dropped_block_is_traced_under_its_own(chain: Playground) -> None:
     assert trace["result"]["structLogs"][1]["stack"][-1] == hex(FIRST)
 
 
+@pytest.mark.slow
 def test_changes_are_bounded(tmp_path: Path) -> None:
     with playground(tmp_path) as chain:
         chain("anvil_mine", MOST)

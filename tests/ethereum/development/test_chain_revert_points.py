@@ -83,6 +83,7 @@ def do(chain: Playground, step: Step) -> None:
             raise
 
 
+@pytest.mark.slow
 @settings(max_examples=examples(25))
 @given(
     before=st.lists(steps(), max_size=6),

@@ -18,6 +18,8 @@ from tests.ethereum.development.playground import (
 )
 from wsnode.demo import exchange, token
 
+pytestmark = pytest.mark.slow
+
 LATEST = "latest"
 
 

@@ -16,6 +16,8 @@ from tests.ethereum.development.playground import (
     playground,
 )
 
+pytestmark = pytest.mark.slow
+
 OTHER_ID = 77
 
 

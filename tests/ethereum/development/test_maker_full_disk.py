@@ -17,6 +17,8 @@ from tests.ethereum.development.playground import (
 )
 from tests.file_limits import files_of_at_most
 
+pytestmark = pytest.mark.slow
+
 ATTEMPTS = 3000
 
 

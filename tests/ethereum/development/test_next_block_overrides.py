@@ -4,6 +4,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -50,6 +51,7 @@ def looks(chain: Playground, block: str) -> dict[str, Any]:
     return {name: found[name] for name in names}
 
 
+@pytest.mark.slow
 @settings(max_examples=examples(25))
 @given(blocks=st.lists(st.lists(actions(), max_size=5), min_size=1, max_size=4))
 def test_the_next_block_is_as_pending_says(blocks: list[list[Action]]) -> None:

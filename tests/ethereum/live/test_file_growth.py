@@ -2,9 +2,13 @@
 
 from pathlib import Path
 
+import pytest
+
 from tests.ethereum.live.growing import EMITTERS, TOPICS, growing_chain
 from tests.ethereum.live.sessions import open_node
 from wsnode.server.limits import Limits
+
+pytestmark = pytest.mark.slow
 
 LOGS = [(EMITTERS[0], TOPICS[:2]), (EMITTERS[1], ())] * 4
 BLOCKS = 150

@@ -51,6 +51,7 @@ def parts(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> No
         monkeypatch.setattr(pending, "PART_BYTES", 400)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("parts")
 @pytest.mark.parametrize("options", [{}, WHOLE, {"reorgs": True}, {"cursors": True, "reorgs": True}], ids=str)
 async def test_who_reads_slowly_gets_everything_and_is_told_if_notices_were_asked_for(
@@ -117,6 +118,7 @@ async def test_a_long_replay_is_made_as_the_client_reads(growing: GrowingChain) 
         assert rebuilt(told) == expected(growing, LogFilter())
 
 
+@pytest.mark.slow
 async def test_those_who_catch_up_together_share_what_is_made_for_them(growing: GrowingChain) -> None:
     async with open_node(growing) as node:
         growing.reorganise(0, [LOGS * 20] * 10)
@@ -136,6 +138,7 @@ async def test_those_who_catch_up_together_share_what_is_made_for_them(growing: 
             assert rebuilt(told) == expected(growing, LogFilter())
 
 
+@pytest.mark.slow
 async def test_others_are_told_of_a_block_while_a_thousand_pages_are_made(growing: GrowingChain) -> None:
     async with open_node(growing) as node:
         growing.reorganise(0, [LOGS * 20] * 20)

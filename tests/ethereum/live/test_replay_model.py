@@ -17,6 +17,8 @@ from tests.live.steps import Breathe, Notice, Return, common_steps, take_common_
 from wsnode.ethereum.live import pages
 from wsnode.ethereum.logs.filter import Log, LogFilter
 
+pytestmark = pytest.mark.slow
+
 logs = st.tuples(st.sampled_from(EMITTERS), st.lists(st.sampled_from(TOPICS), max_size=3).map(tuple))
 branches = st.lists(st.lists(logs, max_size=4), min_size=1, max_size=3)
 criteria = st.builds(

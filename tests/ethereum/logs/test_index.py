@@ -139,6 +139,7 @@ def test_a_search_finds_what_brute_force_finds(
     store.close()
 
 
+@pytest.mark.slow
 @given(
     chain=blocks,
     wanted=criteria,
@@ -232,6 +233,7 @@ def test_positions_survive_their_encoding(positions: set[int]) -> None:
     assert set(log_entries.decode_positions(row)) == positions
 
 
+@pytest.mark.slow
 def test_a_rare_value_costs_few_slices_in_a_long_chain(store: Environment) -> None:
     common, rare = ADDRESSES[0], TOPICS[1]
     chain: list[list[Log]] = [[(common, ())] * 5_000 for _ in range(40)]

@@ -53,6 +53,7 @@ class OnlyOne:
             raise RpcError(-32600, "not allowed")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("method", "params", "allowed"),
     [

@@ -9,6 +9,8 @@ from tests.memory_transport import Ask
 from tests.reply_schemas import vague_places, validating
 from wsnode.jsonrpc.dispatcher import Dispatcher
 
+pytestmark = pytest.mark.slow
+
 HEAD = 54
 # The logs of block 2 are 21 MB, which take a validator seconds.
 FIRST = 3

@@ -94,6 +94,7 @@ def test_a_head_without_its_state_is_refused(data: Path, writer: bool) -> None:
         Chain.open(data / "eth", writer=writer, durable=False)
 
 
+@pytest.mark.slow
 def test_a_command_says_it_in_one_line(data: Path) -> None:
     with closing(Environment(data / "eth/chain", TABLES, writer=True, durable=False)) as store:
         store.write(remove(BODIES, number_key(HEAD)))

@@ -25,6 +25,8 @@ from wsnode.ethereum.tree.statuses import (
 )
 from wsnode.ethereum.tree.tree import BlockTree
 
+pytestmark = pytest.mark.slow
+
 ROOT = Hash32(SPEC.genesis_hash)
 SHAPES = ([2, 2, 2, 1, 1], [4, 2, 1, 1], [1, 1, 3, 2, 2], [1] * 12)
 

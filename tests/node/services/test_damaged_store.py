@@ -43,6 +43,8 @@ from wsnode.server.access.router import Network
 from wsnode.store.environment import Environment
 from wsnode.store.table import Table, scan
 
+pytestmark = pytest.mark.slow
+
 CHECKSUM_BYTES = 4
 """They follow the value."""
 LOGS = [(EMITTERS[0], TOPICS[:2]), (EMITTERS[1], ()), (EMITTERS[0], TOPICS[:1])]

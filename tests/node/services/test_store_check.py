@@ -26,6 +26,8 @@ from wsnode.node.services.store_check import CHECK_SECONDS, StoreCheck
 from wsnode.server.access.router import Network
 from wsnode.store.errors import StoreMovedError
 
+pytestmark = pytest.mark.slow
+
 MOVED = "data.mdb: the file that is open was deleted, moved or replaced; put it back, or restart"
 SENDER = "0x" + ACCOUNTS[0].address.hex()
 NOT_WRITTEN = {"code": -32603, "message": "the chain cannot be written at the moment"}

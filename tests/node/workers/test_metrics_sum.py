@@ -154,6 +154,7 @@ def status_codes(first: int, count: int) -> ProcessMetrics:
     return ProcessMetrics([Family("wsnode_http_errors", "Refused", "counter", samples)], True)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("beyond", "dropped"), [(0, 0), (1, 1)], ids=["at", "beyond"])
 def test_the_samples_of_a_report_have_a_bound_in_bytes(beyond: int, dropped: int) -> None:
     tally = MetricsSum()

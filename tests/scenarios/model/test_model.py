@@ -37,6 +37,8 @@ from tests.scenarios.model.world import World
 from wsnode.ethereum.live import groups, hub, pages
 from wsnode.ethereum.live.subscription_spec import Extensions
 
+pytestmark = pytest.mark.slow
+
 MOST_CLIENTS = 5
 
 

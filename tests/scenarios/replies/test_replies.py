@@ -14,6 +14,8 @@ from tests.scenarios.replies.generator import CONVERSATIONS, MESSAGES, Conversat
 from tests.scenarios.replies.playing import played
 from tests.scenarios.replies.recording import read_recording, without_texts
 
+pytestmark = pytest.mark.slow
+
 QUICK = 100
 """Conversations of the gate."""
 

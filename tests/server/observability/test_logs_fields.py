@@ -8,8 +8,12 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
+import pytest
+
 import wsnode
 from wsnode.server.observability.logs import JsonFormatter
+
+pytestmark = pytest.mark.slow
 
 PACKAGE = Path(wsnode.__file__).parent
 PAGE = (PACKAGE.parent / "docs/reference/operating.md").read_text().split("## The log")[1]

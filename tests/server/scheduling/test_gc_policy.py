@@ -25,6 +25,8 @@ from wsnode.server.server import Server
 from wsnode.server.transport.poller import Reactor
 from wsnode.server.transport.transport import SocketTransport
 
+pytestmark = pytest.mark.slow
+
 HANDSHAKE = (
     b"GET /ws/v3/key HTTP/1.1\r\nHost: node\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
     b"Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\nSec-WebSocket-Version: 13\r\n\r\n"

@@ -24,6 +24,8 @@ from wsnode.jsonrpc.schema import STRING
 from wsnode.jsonrpc.work import CallTask, CancelToken, RunInThread
 from wsnode.server.scheduling.worker_pool import NICENESS, SWITCH_SECONDS, WorkerPool
 
+pytestmark = pytest.mark.slow
+
 
 async def test_a_result_and_an_error_come_back() -> None:
     pool = WorkerPool(1)

@@ -140,6 +140,7 @@ steps = st.lists(
 )
 
 
+@pytest.mark.slow
 @settings(max_examples=40, deadline=None)
 @given(streams, steps)
 def test_replies_and_counts_are_those_of_the_reader_alone(

@@ -144,6 +144,7 @@ def cut(stream: bytes, places: list[int]) -> list[bytes]:
     return [stream[start:stop] for start, stop in itertools.pairwise(edges)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("extended", [False, True], ids=["plain", "deflate"])
 @settings(max_examples=examples(400))
 @given(stream=streams, places=st.lists(st.integers(0, 2000), max_size=12), long=LONG)

@@ -37,6 +37,7 @@ def turns(framing: Framing, data: bytes) -> list[tuple[int, int]]:
     return made
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("before", "unit"),
     [
@@ -100,6 +101,7 @@ def test_an_unfinished_message_is_kept_once() -> None:
     assert framing.output_bytes == 4 * MIB
 
 
+@pytest.mark.slow
 async def test_only_the_last_ping_is_answered_if_nobody_reads(open_site: OpenSite) -> None:
     async with open_site() as site:
         stream = await slow_reader(site)

@@ -240,6 +240,7 @@ async def test_all_slow_subscribers_together_are_bounded(open_site: OpenSite) ->
             assert [each["missed"] for each in told if "missed" in each]
 
 
+@pytest.mark.slow
 async def test_many_subscriptions_of_one_client_catch_up_in_turn(open_site: OpenSite) -> None:
     limits = Limits(outbox_bytes=20_000, subscriptions=100)
     async with open_site(limits) as site:

@@ -12,6 +12,8 @@ from tests.starknet.branches import branch, write_dump
 from tests.starknet.live.sessions import HeadView
 from wsnode.starknet.block import UnverifiedStarknetBlock
 
+pytestmark = pytest.mark.slow
+
 OLD = branch([[number] for number in range(1, 9)])
 NEW = branch([*([number] for number in range(1, 6)), *([number, 1] for number in range(6, 12))])
 """Both have the first five blocks."""

@@ -18,6 +18,8 @@ from tests.starknet.live.growing import GrowingChain
 from tests.starknet.live.sessions import HeadClient, Node, open_node
 from wsnode.starknet.live import pages
 
+pytestmark = pytest.mark.slow
+
 
 class Reorganise(msgspec.Struct, frozen=True):
     depth: int

@@ -48,6 +48,7 @@ def random_filter(chance: random.Random, events: list[Json]) -> Json:
     return wanted
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(25))
 def test_pages_are_those_of_the_reference(pair: Pair, seed: int) -> None:
     chance = random.Random(seed)
@@ -191,6 +192,7 @@ def test_a_page_of_large_events_is_shorter(pair: Pair, monkeypatch: pytest.Monke
     assert following["events"] == events[1:2]
 
 
+@pytest.mark.slow
 def test_long_searches_are_made_in_slices(pair: Pair, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(search, "WORK_A_SLICE", 1)
     assert pair.ask({"chunk_size": 1024}) == {"events": pair.events()}

@@ -21,6 +21,8 @@ from wsnode.starknet.chain import StarknetChain
 from wsnode.starknet.rpc.methods import build_registry
 from wsnode.sync.starknet_folder import import_folder
 
+pytestmark = pytest.mark.slow
+
 CONTRACT = "0x1d8805ae5c603b8e190e8af0d7b4617c51900f30b06bedfbf837def01c8f5e4"
 REQUEST = json.dumps(
     {

@@ -77,6 +77,7 @@ def calls(reference: ReferenceNode) -> Iterator[tuple[str, list[Any]]]:
     yield "getClass", ["latest", "0x5"]
 
 
+@pytest.mark.slow
 @each_version
 def test_every_answer_is_that_of_the_reference(pair: Pair, version: str) -> None:
     wrong = []

@@ -130,6 +130,7 @@ def test_a_flat_state_update_has_the_documented_shape(call: Call, block: Any) ->
     DOCUMENT.validate("alt_getStateUpdate", call("alt_getStateUpdate", {"block_id": block}))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("source", "first"),
     [("single/mainnet_550000.json.gz", 550000), ("single/mainnet_2800.json.gz", 2800), ("rpc", 3100000)],

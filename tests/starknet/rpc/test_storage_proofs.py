@@ -232,6 +232,7 @@ def changing(tmp_path: Path) -> Iterator[Pair]:
         yield Pair(reference, chain, tmp_path / "dump")
 
 
+@pytest.mark.slow
 def test_the_tries_follow_the_chain(changing: Pair) -> None:
     call = caller_of(changing.chain, prover=StateProver(changing.chain))
 

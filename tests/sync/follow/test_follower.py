@@ -224,6 +224,7 @@ async def test_an_upstream_that_is_quarantined_for_a_while_by_another_task_comes
         assert world.state_of("a")[0] == "quarantined"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "answer",
     [

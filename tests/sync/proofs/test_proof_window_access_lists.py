@@ -30,6 +30,8 @@ from wsnode.ethereum.live.values.proved_feed import ProvedStateFeed
 from wsnode.ethereum.live.values.watched_values import Failure
 from wsnode.sync.proofs import blocks
 
+pytestmark = pytest.mark.slow
+
 GENESIS = genesis_of(10_000 * ETHER, GENESIS_TIME, "amsterdam")
 FEW = 100
 BALANCE_OF = bytes.fromhex("70a08231") + bytes(12)
@@ -97,7 +99,6 @@ def scene(tmp_path: Path) -> Iterator[Scene]:
             yield Scene(market, light, upstream)
 
 
-@pytest.mark.slow
 def test_the_same_calls_over_a_hundred_blocks_ask_for_no_proof_after_the_first(scene: Scene) -> None:
     scene.require_equal(scene.reads())
     asked = scene.upstream.memory.asked.copy()

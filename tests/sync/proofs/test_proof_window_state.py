@@ -18,6 +18,8 @@ from wsnode.ethereum.chain import Chain
 from wsnode.ethereum.state import MissingStateError
 from wsnode.jsonrpc.errors import RpcError
 
+pytestmark = pytest.mark.slow
+
 TRADER = f"0x{ACCOUNTS[3].address.hex()}"
 HOLDER = bytes.fromhex("70a08231") + bytes(12)
 

@@ -17,6 +17,8 @@ from wsnode.starknet.felt import felt_bytes
 from wsnode.sync.follow.sync_report import SyncStage
 from wsnode.sync.starknet import follower
 
+pytestmark = pytest.mark.slow
+
 
 def hashes(made: MadeChain, first: int = 0) -> dict[int, str]:
     return {block.number: block.hash for block in made.blocks[first:]}

@@ -14,6 +14,8 @@ from tests.sync.starknet.world import World, followed
 from wsnode.doctor.examine import examine
 from wsnode.sync.follow.sync_report import SyncStage
 
+pytestmark = pytest.mark.slow
+
 WINDOW = 10
 FULL = {"window": WINDOW, "keeps_state": True}
 

@@ -30,6 +30,8 @@ from wsnode.sync.starknet.pre_confirmed import Base, decode_pre_confirmed
 from wsnode.sync.starknet.pre_confirmed_tracker import PreConfirmedTracker
 from wsnode.untrusted.decoding import MalformedError
 
+pytestmark = pytest.mark.slow
+
 TAGS = ("pending", "pre_confirmed")
 OFTEN = {"pre_confirmed_interval": 0.01}
 

@@ -14,6 +14,8 @@ from tests.upstream.providers import Error
 from wsnode.sync.follow.sync_report import SyncStage
 from wsnode.sync.starknet import state_reader as module
 
+pytestmark = pytest.mark.slow
+
 WINDOW = 4
 NEW = "0xde01"
 """Contract that block 0 deploys."""

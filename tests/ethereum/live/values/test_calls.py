@@ -203,6 +203,7 @@ def exactness(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -
         monkeypatch.setattr(feed, "SLICE_SECONDS", 0.0)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("exactness")
 @pytest.mark.parametrize("pauses", [False, True], ids=["reads", "reads slowly"])
 @settings(

@@ -37,6 +37,8 @@ from tests.ethereum.live.values.test_state import SLOTS, STORE, growth
 from wsnode.ethereum.rpc.common.limits import CallLimits
 from wsnode.server.limits import Limits
 
+pytestmark = pytest.mark.slow
+
 UNPROVED = -32002
 Outcomes = list[dict[str, Any]]
 

@@ -53,6 +53,8 @@ from wsnode.sync.proofs.blocks import LightFolderProofStore
 from wsnode.sync.proofs.client import ProofClient
 from wsnode.sync.proofs.fetcher import ProofFetcher
 
+pytestmark = pytest.mark.slow
+
 FIRST = 1
 PROOF = "eth_getProof"
 STORED = f"0x{STORE.hex()}"

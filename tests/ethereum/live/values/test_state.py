@@ -207,6 +207,7 @@ def exactness(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -
         monkeypatch.setattr(feed, "LIST_BYTES", 0)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("exactness")
 @pytest.mark.parametrize("pauses", [False, True], ids=["reads", "reads slowly"])
 @settings(

@@ -31,6 +31,8 @@ from wsnode.ethereum.live.values import calls
 from wsnode.ethereum.tree.tree import BlockTree
 from wsnode.server.limits import Limits
 
+pytestmark = pytest.mark.slow
+
 
 class Choose(msgspec.Struct, frozen=True):
     """A fork choice: a block becomes the head."""

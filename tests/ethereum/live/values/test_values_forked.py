@@ -35,6 +35,8 @@ from wsnode.sync.proofs.blocks import ForkPointProofStore
 from wsnode.sync.proofs.client import ProofClient
 from wsnode.sync.proofs.fetcher import ProofFetcher
 
+pytestmark = pytest.mark.slow
+
 T = TypeVar("T")
 GAS = 300_000
 

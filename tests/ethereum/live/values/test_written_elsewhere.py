@@ -14,6 +14,8 @@ from tests.ethereum.live.values.test_state import growth, patching
 from tests.ethereum.live.written_elsewhere import WrittenElsewhere, written_elsewhere
 from tests.live.steps import common_steps
 
+pytestmark = pytest.mark.slow
+
 slow_or_not = pytest.mark.parametrize("pauses", [False, True], ids=["reads", "reads slowly"])
 of_the_chain = settings(
     max_examples=examples(15), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]

@@ -61,6 +61,7 @@ def test_pages_of_slots_are_all_slots_before_a_transaction(
     assert found == after
 
 
+@pytest.mark.slow
 def test_earlier_transactions_of_the_block_count(ask: Ask, execution_apis_chain: Chain) -> None:
     compared = 0
     for number in range(9, HEAD + 1):

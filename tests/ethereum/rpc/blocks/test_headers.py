@@ -40,6 +40,7 @@ def test_what_is_no_block_yet_has_no_header(ask: Ask, block: str) -> None:
     assert ask("eth_getHeaderByHash", UNKNOWN) == {"result": None}
 
 
+@pytest.mark.slow
 def test_a_raw_transaction_is_what_was_signed(ask: Ask) -> None:
     kinds = set()
     for number in range(1, 55):

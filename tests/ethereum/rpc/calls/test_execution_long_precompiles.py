@@ -10,6 +10,8 @@ from tests.ethereum.development.playground import Playground, playground
 from tests.node_process import post, started
 from wsnode.ethereum.codec.blocks import keccak256
 
+pytestmark = pytest.mark.slow
+
 # Calls the contract whose number is in the first word with the rest of its input. Stores and returns the hash
 # of a word that says whether that succeeded, with what it gave.
 CALLER = "0x" + "cc" * 20

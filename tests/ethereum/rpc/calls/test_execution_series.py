@@ -99,6 +99,7 @@ def calls() -> st.SearchStrategy[tuple[str, list[Any]]]:
     return st.one_of(run, run, run, st.just(("eth_getStorageAt", [KEEPER, "0x0", "latest"])))
 
 
+@pytest.mark.slow
 @settings(max_examples=examples(300), deadline=None)
 @given(st.sampled_from(FORKS), st.lists(calls(), max_size=6))
 def test_calls_of_a_burst_are_as_calls_alone(

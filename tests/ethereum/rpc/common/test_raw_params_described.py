@@ -32,6 +32,8 @@ from wsnode.jsonrpc.schema import ANYTHING, NULL, STRING, either, list_of, mappi
 from wsnode.jsonrpc.work import CallTask
 from wsnode.server.http.fast_request import quick_post
 
+pytestmark = pytest.mark.slow
+
 METHODS = [
     "eth_call",
     "eth_estimateGas",

@@ -26,6 +26,8 @@ from wsnode.jsonrpc.session_limits import SessionBounds
 from wsnode.jsonrpc.work import CallTask
 from wsnode.server.websocket.frames import text_frame
 
+pytestmark = pytest.mark.slow
+
 ROOM = 1 << 20
 FIRST = ("eth_getBalance", [NOBODY, "latest"])
 BY_HASH = ("eth_getTransactionByHash", "eth_getTransactionReceipt")

@@ -7,6 +7,8 @@ import pytest
 from tests.ethereum.development.playground import CREATOR, RECIPIENT, STRANGER, Playground, RefusedError
 from wsnode.ethereum.rpc.development.mining import MOST_DETAILED_BLOCKS
 
+pytestmark = pytest.mark.slow
+
 # Error("boom"), behind 10 bytes of code that reverts with all that follows them.
 REASON = "08c379a0" + f"{32:064x}{4:064x}" + b"boom".hex().ljust(64, "0")
 REVERTS = f"0x60{100:02x}80600a5f395ffd00{REASON}"

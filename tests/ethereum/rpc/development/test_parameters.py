@@ -4,6 +4,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -57,6 +58,7 @@ def call(chain: Playground, method: str, params: Any) -> None:
     assert reply.get("error", {}).get("code") != INTERNAL_ERROR, (method, params, reply)
 
 
+@pytest.mark.slow
 @settings(max_examples=examples(10))
 @given(data=st.data())
 def test_no_parameters_are_a_mistake_of_the_node(data: st.DataObject) -> None:

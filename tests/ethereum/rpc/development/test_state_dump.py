@@ -121,6 +121,7 @@ def test_a_dump_is_bounded_by_what_it_has_uncompressed() -> None:
     assert loaded(text, 0) == {}
 
 
+@pytest.mark.slow
 def test_accounts_of_a_dump_are_counted() -> None:
     account = {"nonce": 1, "balance": "0x5", "code": "0x", "storage": {}}
     accounts = {f"0x{number:040x}": account for number in range(MOST_ACCOUNTS + 1)}

@@ -52,6 +52,7 @@ def deploy(chain: Playground, name: str) -> str:
 KINDS = ("demo", "proxy", "Guarded", "Namespaced", "Reversed", "Packed", "Elsewhere")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", ["anvil_dealERC20", "anvil_setERC20Balance", "hardhat_dealERC20"])
 @pytest.mark.parametrize("name", KINDS)
 def test_an_account_gets_a_balance(chain: Playground, name: str, method: str) -> None:
@@ -119,6 +120,7 @@ def test_a_balance_that_does_not_fit_is_refused(chain: Playground) -> None:
     assert balance(chain, contract, STRANGER) == 0
 
 
+@pytest.mark.slow
 def test_a_token_that_reads_without_end_is_given_up(chain: Playground) -> None:
     # Reads slot after slot until its gas is used up.
     chain("anvil_setCode", TOKEN, "0x5f5b8054506001016001565b")

@@ -16,6 +16,8 @@ from wsnode.demo.accounts import ACCOUNTS
 from wsnode.ethereum.codec.rlp import encode
 from wsnode.ethereum.pool.blobs import CELLS, Blob, Blobs
 
+pytestmark = pytest.mark.slow
+
 SETUP = Path(eth_account.__file__).parent / "typed_transactions/blob_transactions/kzg_trusted_setup.txt"
 BLOB = b"".join(number.to_bytes(32, "big") for number in range(4096))
 MISSING = "0x01" + "77" * 31

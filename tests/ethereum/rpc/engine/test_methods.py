@@ -71,6 +71,7 @@ async def test_some_methods_of_the_chain_are_there_and_no_others(node: Driven) -
         assert await code_of(node, name) == -32601
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("fork", FORKS)
 @pytest.mark.parametrize("version", [1, 2, 3, 4, 5])
 async def test_a_version_takes_the_payloads_of_its_forks_alone(

@@ -86,6 +86,7 @@ def descendants(node: Driven, bad: Made, good: list[Made]) -> list[Made]:
     return line[1:]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 async def test_on_the_head_it_is_invalid_and_so_is_what_follows_it(
     node: Driven, foreign: list[Made], kind: str
@@ -105,6 +106,7 @@ async def test_on_the_head_it_is_invalid_and_so_is_what_follows_it(
     assert (await node.choose(foreign[1].hash))["payloadStatus"]["status"] == "VALID"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 async def test_on_a_branch_it_is_invalid_and_the_head_stays(
     node: Driven, foreign: list[Made], kind: str
@@ -121,6 +123,7 @@ async def test_on_a_branch_it_is_invalid_and_the_head_stays(
         assert (await node.give(each))["status"] == "VALID"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 async def test_as_an_ancestor_of_payloads_that_waited_for_it_it_makes_them_invalid(
     node: Driven, foreign: list[Made], kind: str

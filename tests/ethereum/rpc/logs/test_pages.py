@@ -59,6 +59,7 @@ def text_size(value: Any) -> int:
     return len(json.dumps(value, separators=(",", ":")))
 
 
+@pytest.mark.slow
 @shared_chain
 @given(
     data=st.data(),
@@ -81,6 +82,7 @@ def test_the_pages_together_are_the_whole_answer(
         assert int(page["block"]["number"], 16) == int(log_filter["toBlock"], 16)
 
 
+@pytest.mark.slow
 def test_the_limit_ends_a_page_and_nothing_follows_the_last_one(
     execution_apis_chain: Chain, all_logs: Logs
 ) -> None:

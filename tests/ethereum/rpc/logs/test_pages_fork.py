@@ -82,6 +82,7 @@ def filters(market: Market) -> Iterator[Filter]:
         yield bounds | {"topics": ["0x" + "77" * 32]}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("limit", [None, 1, 2])
 def test_the_pages_together_are_the_whole_answer(
     limit: int | None, market: Market, fork: Playground, short_ranges: None

@@ -63,6 +63,7 @@ def limited(chain: Playground, wanted: dict[str, Any], most: int) -> dict[str, A
     return reply
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("refusal", OF_SIZE)
 @pytest.mark.parametrize("bound", [{"blocks": 1}, {"blocks": 2}, {"results": 3}], ids=str)
 def test_a_provider_that_refuses_long_ranges_is_asked_for_shorter_ones(

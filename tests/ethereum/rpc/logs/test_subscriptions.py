@@ -266,6 +266,7 @@ def named(case: Any) -> str:
     return json.dumps(case).replace(TOPIC, "topic")[:50]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("params", "code", "message"), REFUSED, ids=[named(case[0]) for case in REFUSED])
 async def test_what_does_not_fit_is_refused_in_words(
     growing: GrowingChain, params: Any, code: int, message: str

@@ -160,6 +160,7 @@ async def test_a_hash_that_is_not_known_may_be_that_of_a_block_to_come(
         assert (await answer(client, identity)).get("result") is not None
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("method", "params"), [*BY_NUMBER, *BY_HASH], ids=case_name)
 @pytest.mark.parametrize("height", [None, 1], ids=["nothing known", "none there"])
 async def test_a_block_that_nobody_has_is_answered_as_ever(
@@ -200,6 +201,7 @@ async def test_what_names_no_block_to_come_does_not_wait(
         assert await client.call(method, *params)
 
 
+@pytest.mark.slow
 async def test_what_does_not_come_in_time_is_said_to_be_missing_here(
     growing: GrowingChain, autojump_clock: MockClock
 ) -> None:

@@ -29,6 +29,8 @@ from wsnode.jsonrpc.work import CallTask
 from wsnode.server.access.api_keys import ApiKey, KeyLimits
 from wsnode.upstream.errors import UpstreamRefusedError
 
+pytestmark = pytest.mark.slow
+
 PRUNED = 4444
 UNKNOWN = "0x" + "ab" * 32
 BELOW = 3

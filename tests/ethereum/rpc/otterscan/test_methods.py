@@ -11,6 +11,8 @@ from wsnode.ethereum.rpc.common.limits import CallLimits
 from wsnode.ethereum.rpc.registry import build_registry
 from wsnode.jsonrpc.dispatcher import Dispatcher
 
+pytestmark = pytest.mark.slow
+
 NOBODY: Final = "0x" + "13" * 20
 UNKNOWN: Final = "0x" + "11" * 32
 PAGE: Final = 4

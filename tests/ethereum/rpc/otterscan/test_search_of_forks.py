@@ -53,6 +53,7 @@ def walk(chain: Playground, method: str, address: str, size: int) -> Iterator[di
         assert page["txs"] or is_over
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("size", [1, 2, 3, 25])
 @pytest.mark.parametrize("method", [BEFORE, AFTER])
 def test_the_pages_together_have_every_transaction_once(

@@ -17,6 +17,8 @@ from wsnode.ethereum.rpc.common.limits import CallLimits
 from wsnode.ethereum.rpc.registry import build_registry
 from wsnode.jsonrpc.dispatcher import Dispatcher
 
+pytestmark = pytest.mark.slow
+
 SENDER: Final = "0x0c2c51a0990aee1d73c1228de158688341557508"
 TARGET: Final = "0x" + "13" * 20
 CALLEE: Final = "0x" + "14" * 20

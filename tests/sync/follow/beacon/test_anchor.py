@@ -12,6 +12,8 @@ from wsnode.sync.follow.beacon.steps import ProverState
 from wsnode.sync.follow.sync_report import SyncStage
 from wsnode.upstream.address import UpstreamAddress
 
+pytestmark = pytest.mark.slow
+
 KINDS = [pytest.param(LIGHT, id="light"), pytest.param(FULL, id="full")]
 
 

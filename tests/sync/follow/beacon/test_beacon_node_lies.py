@@ -73,6 +73,7 @@ def lie_with(world: BeaconWorld, name: str) -> None:
     world.sources["liar"].lie = lie
 
 
+@pytest.mark.slow
 @each_fork
 @pytest.mark.parametrize("name", RULES)
 async def test_a_liar_is_named_with_its_rule_and_the_head_goes_on(
@@ -93,6 +94,7 @@ async def test_a_liar_is_named_with_its_rule_and_the_head_goes_on(
         assert world.prover.equivocations == 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", [*RULES, "few"])
 async def test_a_liar_alone_moves_nothing(name: str, autojump_clock: MockClock) -> None:
     async with opened(grown_story(), "liar", start=26) as world:

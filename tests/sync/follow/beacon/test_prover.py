@@ -15,6 +15,8 @@ from tests.sync.follow.beacon.beacon_nodes import SLOT_SECONDS, Answer, BeaconWo
 from tests.vector_files import require_vectors
 from wsnode.sync.follow.beacon.steps import ProverState
 
+pytestmark = pytest.mark.slow
+
 Open = Callable[..., AbstractAsyncContextManager[BeaconWorld]]
 START = 57
 

@@ -21,6 +21,8 @@ from wsnode.ethereum.chain import Chain
 from wsnode.ethereum.storage import meta
 from wsnode.store.environment import Environment
 
+pytestmark = pytest.mark.slow
+
 PERIOD_SLOTS = 64
 NOTHING = (0, False)
 """What is known before the first row."""

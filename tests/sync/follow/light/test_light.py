@@ -19,6 +19,8 @@ from wsnode.ethereum.storage.folder_kind import FolderKind
 from wsnode.sync.follow import finality
 from wsnode.sync.follow.sync_report import SyncStage
 
+pytestmark = pytest.mark.slow
+
 LOG = (EMITTERS[0], TOPICS[:1])
 
 

@@ -35,6 +35,8 @@ from wsnode.jsonrpc.dispatcher import Dispatcher
 from wsnode.node.services.proofs import proving
 from wsnode.sync.follow.block_time import between
 
+pytestmark = pytest.mark.slow
+
 BLOCK_SECONDS: Final = 0.2
 MINUTES: Final = 10
 LOGS_BLOCKS: Final = 1_000

@@ -16,6 +16,8 @@ from wsnode.ethereum.storage.folder_kind import FolderKind
 from wsnode.jsonrpc.dispatcher import Dispatcher
 from wsnode.sync.follow import finality
 
+pytestmark = pytest.mark.slow
+
 BLOCK_SECONDS: Final = 12
 """Between two blocks of the upstreams."""
 
