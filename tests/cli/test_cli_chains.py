@@ -60,6 +60,7 @@ def test_an_unknown_chain_is_wrong_usage_and_the_known_ones_are_named(tmp_path: 
     assert "no chain is called marsnet; known are mainnet, sepolia, hoodi, gnosis" in words
 
 
+@pytest.mark.slow
 def test_a_chain_whose_blocks_are_not_executed_is_not_followed_in_full(tmp_path: Path) -> None:
     status, words = follow(tmp_path, "--chain", "xdai", "--full")
     assert status == 1
@@ -112,6 +113,7 @@ def test_a_window_is_a_number_of_blocks_or_a_time(window: int | str | None, kind
     assert FollowConfig(("ws://127.0.0.1:1",), light=True, window=window).kind == kind
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("window", ["2", "2h"])
 def test_the_command_line_takes_both(window: str, tmp_path: Path) -> None:
     # The upstream is refused first, so that nothing is followed.
@@ -119,6 +121,7 @@ def test_the_command_line_takes_both(window: str, tmp_path: Path) -> None:
     assert (status, "agree: 2 of 1 upstreams cannot agree" in words) == (1, True)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("window", ["0", "2w", "1.5h", "-3", "h", "9" * 20])
 def test_a_window_that_is_neither_is_refused(window: str, tmp_path: Path) -> None:
     status, words = follow(tmp_path, "--chain", "base", "--window", window)

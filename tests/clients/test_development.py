@@ -14,6 +14,8 @@ from tests.clients.subscribers.program import go_program
 from tests.clients.web3_session import connected
 from tests.node_process import Node, started
 
+pytestmark = pytest.mark.slow
+
 STRANGER = "0x0000000000000000000000000000000000001111"
 
 
@@ -23,7 +25,6 @@ def development() -> Iterator[Node]:
         yield node
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("address", ["bare http", "websocket"])
 @pytest.mark.parametrize("script", ["development.mjs", "development_ethers.mjs"])
 def test_scripts_control_the_chain(
@@ -51,7 +52,6 @@ def test_web3_sends_waits_and_signs(kind: str, address: str, development: Node) 
         assert len(session.wait(eth.sign(sender, text="hello"))) == 65
 
 
-@pytest.mark.slow
 def test_web3_travels_and_changes_accounts(development: Node) -> None:
     with connected(
         pytest.importorskip("web3"), "HTTPProvider", ADDRESSES["bare http"](development)
@@ -71,7 +71,6 @@ def test_web3_travels_and_changes_accounts(development: Node) -> None:
         assert session.eth.get_balance(STRANGER) == 0
 
 
-@pytest.mark.slow
 def test_go_ethereums_client_reads_blocks_of_impersonated_accounts(development: Node, tmp_path: Path) -> None:
     program = go_program("./blocks", tmp_path)
     with connected(

@@ -88,6 +88,7 @@ def test_a_transaction_and_its_receipt_fit_together(session: Session) -> None:
     assert (set(statuses[:-1]), statuses[-1]) == ({1}, 0)
 
 
+@pytest.mark.slow
 def test_the_tokens_events_add_up_to_its_balances(session: Session) -> None:
     balances: dict[str, int] = defaultdict(int)
     event = session.token.events.Transfer

@@ -81,6 +81,7 @@ def test_blocks_with_their_lists_as_fifth_members_lead_to_the_same_head(tmp_path
         assert f"0x{view.head.hash.hex()}" == head
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not CASES, reason="no vectors `amsterdam/tests`")
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 def test_a_case_is_answered_as_expected(case: Case, over_chain: Dispatcher) -> None:

@@ -111,6 +111,7 @@ def cases(path: Path) -> Iterator[dict[str, Any]]:
     yield from json.loads(path.read_text()).values()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("path", files(), ids=lambda path: f"{path.parent.name}/{path.stem}")
 def test_a_file_ends_at_its_last_block(path: Path, tmp_path: Path) -> None:
     for case in cases(path):

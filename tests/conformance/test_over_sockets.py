@@ -58,6 +58,7 @@ def test_a_case_is_answered_as_expected(case: Case, transport: Transport) -> Non
     assert disagreement(case, transport) is None
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("folder", [name for name, _ in groupby(CASES, lambda case: case.name.split("/")[0])])
 def test_a_folder_of_cases_is_answered_as_one_batch(folder: str, transport: Transport) -> None:
     cases = [case for case in CASES if case.name.startswith(folder + "/") and not case.shape_only]

@@ -93,12 +93,14 @@ def test_a_served_node_has_no_page(served: Node) -> None:
     assert fetch(served.bare(served.http_url) + "console/main.js")[0] == 404
 
 
+@pytest.mark.slow
 def test_a_node_with_keys_has_no_page_either(imported: Path) -> None:
     with started("serve", "--data", str(imported), "--listen", "127.0.0.1:0") as node:
         assert fetch(node.bare(node.http_url), Accept=BROWSER)[0] == 404
         assert fetch(node.bare(node.http_url) + "console/settings.json")[0] == 404
 
 
+@pytest.mark.slow
 def test_a_configured_page_says_that_a_key_is_needed(configured: tuple[Node, str]) -> None:
     place = configured[0].bare(configured[0].http_url)
     status, headers, body = fetch(place, Accept=BROWSER)

@@ -18,6 +18,8 @@ from wsnode.store.environment import Environment, Writer
 from wsnode.store.errors import StoreError
 from wsnode.store.table import Table
 
+pytestmark = pytest.mark.slow
+
 PAGE = 4096
 ROWS = Table("rows")
 OTHERS = Table("others")

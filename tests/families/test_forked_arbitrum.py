@@ -15,6 +15,8 @@ from wsnode.demo.accounts import ACCOUNTS
 from wsnode.ethereum.codec.blocks import arbos_fork
 from wsnode.ethereum.codec.transactions import sign_transaction
 
+pytestmark = pytest.mark.slow
+
 ARB_SYS: Final = f"0x{0x64:040x}"
 P256VERIFY: Final = f"0x{0x100:040x}"
 CALLER: Final = "0x" + "ca11" * 10

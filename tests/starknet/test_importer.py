@@ -190,6 +190,7 @@ async def test_a_class_may_come_with_the_block_that_names_it(
     assert (await import_folder(fresh, tmp_path / "0.jsonl")).missing_classes == 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("form", ["feeder", "node", "with block"])
 @pytest.mark.parametrize("ending", [".jsonl", ".jsonl.gz", ".ndjson", ".json", ".json.gz"])
 async def test_one_file_in_any_form_is_as_good_as_a_folder(
@@ -366,6 +367,7 @@ trio.run(lambda: import_folder(chain, Path(sys.argv[2]), progress=stop))
 """
 
 
+@pytest.mark.slow
 async def test_a_killed_import_leaves_whole_blocks_and_goes_on(mainnet: Path, tmp_path: Path) -> None:
     environment = dict(os.environ, PYTHONPATH=os.pathsep.join([str(CHECKOUT), *sys.path]))
     command = [sys.executable, "-c", KILLED, str(tmp_path), str(mainnet)]

@@ -169,6 +169,7 @@ KEYS = some.integers(0, 300)
 VALUES = some.none() | some.integers(1, 9000).map(bytes)
 
 
+@pytest.mark.slow
 @settings(max_examples=25, deadline=None)
 @given(some.lists(some.dictionaries(KEYS, VALUES, min_size=1), min_size=1, max_size=6))
 def test_no_value_changes_whatever_was_written(changes: list[dict[int, bytes | None]]) -> None:

@@ -20,6 +20,8 @@ from wsnode.sync.importer import import_files
 from wsnode.sync.progress import NullProgress, ProgressStep
 from wsnode.sync.rlp_files import RlpFiles
 
+pytestmark = pytest.mark.slow
+
 HEAD_NUMBER = 54
 
 

@@ -20,6 +20,8 @@ from wsnode.untrusted.decoding import (
     require_text,
 )
 
+pytestmark = pytest.mark.slow
+
 
 class Members(msgspec.Struct):
     number: int | None = None

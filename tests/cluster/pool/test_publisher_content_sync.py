@@ -21,6 +21,8 @@ from wsnode.demo.accounts import ACCOUNTS
 from wsnode.ethereum.codec.transactions import PooledTransaction, unsigned_transaction
 from wsnode.ethereum.pool.limits import PoolLimits
 
+pytestmark = pytest.mark.slow
+
 WIDE = PoolLimits(account_queue=10_000, global_queue=10_000, global_slots=10_000, account_slots=10_000)
 
 

@@ -27,6 +27,7 @@ async def blocks_of(chain: Chain) -> list[UnverifiedBlock]:
     return blocks
 
 
+@pytest.mark.slow
 async def test_more_blocks_than_are_executed_beside_the_head_are_taken() -> None:
     with new_chain() as theirs, new_chain() as ours:
         Growing(theirs).extend(2 * MOST_ABOVE + 1)

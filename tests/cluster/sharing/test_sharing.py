@@ -277,6 +277,7 @@ async def test_redis_dates_what_was_spent_by_the_nodes_own_count_within_bounds(j
     assert all(owing[key] + 40 < missing[key] <= owing[key] + 50 + 1e-5 for key in said)
 
 
+@pytest.mark.slow
 @needs_redis
 async def test_redis_keeps_nothing_of_keys_that_have_all_their_credits(
     redis: RedisServer, journal: RedisJournal

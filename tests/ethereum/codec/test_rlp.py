@@ -1,3 +1,4 @@
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -8,6 +9,7 @@ items: st.SearchStrategy[Item] = st.recursive(
 )
 
 
+@pytest.mark.slow
 @given(st.lists(items, max_size=8))
 def test_an_encoded_list_comes_apart_into_its_encoded_items(content: list[Item]) -> None:
     assert encoded_items(encode(content)) == list(map(encode, content))

@@ -215,6 +215,7 @@ def library() -> Any:
     return pytest.importorskip("eth_account.messages", reason="held against eth-account")
 
 
+@pytest.mark.slow
 @given(told=typed_data())
 def test_any_data_has_the_digest_that_another_library_finds(library: Any, told: dict[str, Any]) -> None:
     signable = library.encode_typed_data(full_message=told)

@@ -103,6 +103,7 @@ async def test_a_client_may_fall_behind_in_the_middle_of_a_block(
         assert rebuilt(slow.told[logs]) == expected(growing, LogFilter())
 
 
+@pytest.mark.slow
 async def test_a_long_replay_is_made_as_the_client_reads(growing: GrowingChain) -> None:
     async with open_node(growing, limits=Limits(outbox_bytes=64 * 1024)) as node:
         growing.reorganise(0, [LOGS * 20] * 40)

@@ -201,6 +201,7 @@ def test_reading_many_logs_pauses_between_slices(store: Environment) -> None:
         assert flat(result_of(read_logs(reader, every, 1, count)), chain) == [(1, n) for n in range(1, count)]
 
 
+@pytest.mark.slow
 @given(chain=blocks, more=st.lists(logs, min_size=1, max_size=40), before=st.sampled_from([0, 65_530]))
 def test_removing_the_last_block_restores_the_index(
     tmp_path_factory: pytest.TempPathFactory, chain: list[list[Log]], more: list[Log], before: int

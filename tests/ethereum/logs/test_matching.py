@@ -3,6 +3,7 @@
 import random
 from collections.abc import Callable
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -10,6 +11,8 @@ from tests.ethereum.live.growing import EMITTERS, TOPICS
 from tests.hostile.line_count import counting_lines
 from wsnode.ethereum.logs.filter import LogFilter
 from wsnode.ethereum.logs.matching import FilterIndex
+
+pytestmark = pytest.mark.slow
 
 logs = st.tuples(st.sampled_from(EMITTERS), st.lists(st.sampled_from(TOPICS), max_size=4).map(tuple))
 criteria = st.builds(

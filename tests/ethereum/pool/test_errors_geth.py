@@ -21,6 +21,8 @@ from wsnode.ethereum.codec.addresses import checksummed
 from wsnode.ethereum.rpc.registry import build_registry
 from wsnode.jsonrpc.dispatcher import Dispatcher
 
+pytestmark = pytest.mark.slow
+
 RECORDED: dict[str, str | None] = json.loads((Path(__file__).parent / "geth_answers.json").read_text())
 needs_geth = pytest.mark.skipif(GETH is None, reason="geth is not installed")
 
@@ -73,13 +75,11 @@ def test_everything_is_refused_in_the_recorded_words(ask: Ask) -> None:
     assert send_all(ask) == RECORDED
 
 
-@pytest.mark.slow
 @needs_geth
 def test_geth_still_has_the_recorded_words(peer: tuple[Geth, dict[str, str | None]]) -> None:
     assert peer[1] == RECORDED
 
 
-@pytest.mark.slow
 @needs_geth
 def test_both_show_the_same(ask: Ask, peer: tuple[Geth, dict[str, str | None]]) -> None:
     send_all(ask)
@@ -97,7 +97,6 @@ def test_both_show_the_same(ask: Ask, peer: tuple[Geth, dict[str, str | None]]) 
         assert ask(method, *params) == node.ask(method, *params), method
 
 
-@pytest.mark.slow
 @needs_geth
 @pytest.mark.parametrize("method", ["txpool_content", "txpool_inspect"])
 def test_both_list_the_same_but_for_blobs_which_geth_does_not(
@@ -109,7 +108,6 @@ def test_both_list_the_same_but_for_blobs_which_geth_does_not(
     assert json.dumps(listed) == json.dumps(peer[0].ask(method)["result"])
 
 
-@pytest.mark.slow
 @needs_geth
 def test_transactions_look_the_same_by_their_hashes(
     ask: Ask, peer: tuple[Geth, dict[str, str | None]]
@@ -129,7 +127,6 @@ def test_transactions_look_the_same_by_their_hashes(
                 assert theirs["result"].startswith(mine["result"][:4]), method
 
 
-@pytest.mark.slow
 @needs_geth
 def test_the_block_to_come_has_the_same_transactions_in_the_same_order(
     ask: Ask, peer: tuple[Geth, dict[str, str | None]]

@@ -55,6 +55,7 @@ def remove(table: Table, key: bytes) -> Change:
     return lambda writer: writer.delete(table, key)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("writer", [False, True], ids=["reader", "writer"])
 @pytest.mark.parametrize(
     ("change", "fault"),
@@ -105,6 +106,7 @@ def test_a_command_says_it_in_one_line(data: Path) -> None:
         assert last.startswith(f"error: {data}/eth is no whole copy of a chain: block 54: a row is missing; ")
 
 
+@pytest.mark.slow
 def test_the_doctor_names_the_faults(data: Path) -> None:
     with closing(Environment(data / "eth/chain", TABLES, writer=True, durable=False)) as store:
         store.write(remove(BODIES, number_key(HEAD)))

@@ -17,6 +17,8 @@ from wsnode.load.mix.processes import runners, shared_out
 from wsnode.load.mix.requests import Request
 from wsnode.load.mix.window import LoadSettings, run_window
 
+pytestmark = pytest.mark.slow
+
 AB = shutil.which("ab")
 """ApacheBench. wrk will not do: it adds latencies that it has not seen (`stats_correct`)."""
 BODY = '{"jsonrpc":"2.0","id":1,"method":"eth_chainId","params":[]}'
@@ -73,7 +75,6 @@ def test_connections_and_rate_are_shared_out_whole() -> None:
     assert sum(share.rate or 0 for _, share in shares) == pytest.approx(100)
 
 
-@pytest.mark.slow
 def test_several_processes_measure_together(url: str) -> None:
     found = measured(url, processes=2, seconds=2.0)
     assert len(found.busy) == 2
@@ -81,7 +82,6 @@ def test_several_processes_measure_together(url: str) -> None:
     assert not found.is_client_the_limit or found.machine > 0
 
 
-@pytest.mark.slow
 def test_a_node_that_is_not_there_is_told_by_whichever_process_finds_out() -> None:
     with pytest.raises(ConnectionError, match="refused"):
         measured("http://127.0.0.1:1/", processes=2, seconds=1.0)

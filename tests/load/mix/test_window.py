@@ -2,6 +2,7 @@
 
 import json
 
+import pytest
 from websockets.sync.server import ServerConnection
 
 from tests.load.answering import answering, converse, reply
@@ -34,6 +35,7 @@ def test_a_node_that_leaves_has_results_until_then() -> None:
     assert lost.seconds == 0
 
 
+@pytest.mark.slow
 def test_a_run_ends_when_it_is_told_to() -> None:
     with answering(converse) as url:
         found = run_window(

@@ -288,6 +288,7 @@ def same_address() -> str:
     return str(b"198.51.100.1", "ascii")
 
 
+@pytest.mark.slow
 async def test_the_calls_of_one_address_hold_half_and_those_of_others_go_on() -> None:
     limit = 400 * 1000
     stage = Stage(limit)

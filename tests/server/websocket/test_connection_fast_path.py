@@ -20,6 +20,8 @@ from wsnode.jsonrpc.session_limits import AdmissionGate, SessionBounds
 from wsnode.jsonrpc.work import CallTask, RenderedJson, Step
 from wsnode.server.websocket.frames import text_frame
 
+pytestmark = pytest.mark.slow
+
 ROOM = 10_000
 
 

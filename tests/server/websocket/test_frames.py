@@ -166,6 +166,7 @@ def test_every_stream_is_read_as_the_library_reads_it(
     assert framing.writes == judge.writes
 
 
+@pytest.mark.slow
 @settings(max_examples=examples(200))
 @given(stream=streams, place=st.integers(0, 2000), code=st.sampled_from([1000, 1001, 1011, 1012]), long=LONG)
 def test_a_close_of_ours_leaves_the_rest_to_the_library(

@@ -24,6 +24,7 @@ def last_header(chain: StarknetChain) -> dict[str, Any]:
     return header
 
 
+@pytest.mark.slow
 async def test_a_nodes_header_is_told_whole(fresh: StarknetChain) -> None:
     source = require_vectors("starknet/rpc")
     await import_folder(fresh, source, first_block=3100000)

@@ -214,6 +214,7 @@ async def test_a_reorganisation_comes_before_the_new_branch(filled: GrowingChain
         assert sorted(set(told)) == sorted(transaction_hash(filled.blocks[1], index) for index in range(3))
 
 
+@pytest.mark.slow
 async def test_a_block_larger_than_a_part_is_sent_whole_and_resumed_anywhere(growing: GrowingChain) -> None:
     growing.make_body = partial(made_body, transactions=40, events=9, data=20)
     growing.grow(2)

@@ -16,6 +16,8 @@ from tests.upstream.providers import Error
 from wsnode.starknet.felt import felt_bytes
 from wsnode.starknet.native import verify_starknet_proof
 
+pytestmark = pytest.mark.slow
+
 WINDOW = 4
 SLOTS = [{"contract_address": TOKEN, "storage_keys": ["0x1", "0x2"]}]
 

@@ -291,6 +291,7 @@ async def test_sent_transactions_are_received_until_a_block_has_them(
         assert (await stage.world.call("starknet_getTransactionStatus", "0xabd"))["code"] == 29
 
 
+@pytest.mark.slow
 async def test_acceptance_on_l1_is_a_change_of_the_status(
     tmp_path: Path, nursery: trio.Nursery, made: MadeChain, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -73,6 +73,7 @@ KINDS: dict[str, list[Params]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("small", [False, True])
 @pytest.mark.parametrize("kind", KINDS)
 async def test_what_is_told_below_is_what_the_other_chain_tells(

@@ -217,6 +217,7 @@ def test_a_client_holds_the_outcomes_at_each_block_that_it_is_told(
     trio.run(lambda: run(storing, script, pauses=pauses, checks=True))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("pauses", "list_bytes"), IN_EITHER_MODE)
 @settings(
     max_examples=examples(20), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]

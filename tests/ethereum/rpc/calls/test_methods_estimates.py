@@ -76,6 +76,7 @@ def pieces() -> st.SearchStrategy[str]:
     )
 
 
+@pytest.mark.slow
 @settings(max_examples=examples(300), deadline=None)
 @given(
     st.sampled_from(FORKS),

@@ -40,6 +40,7 @@ def test_transactions_are_the_same_in_any_form(
         assert_same(dispatcher, method, params)
 
 
+@pytest.mark.slow
 @given(chosen=st.data())
 def test_logs_are_the_same_in_any_form(
     execution_apis_chain: Chain, dispatcher: Dispatcher, chosen: st.DataObject

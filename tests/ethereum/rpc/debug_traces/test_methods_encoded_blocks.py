@@ -47,6 +47,7 @@ def changed(raw: str, **members: Item) -> str:
     return f"0x{joined([joined(header), *parts[1:]]).hex()}"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("options", [{}, {"tracer": "callTracer"}, {"tracer": "prestateTracer"}])
 def test_a_known_block_is_traced_as_by_its_number(ask: Ask, options: dict[str, Any]) -> None:
     for block in ("0x2", "0x10", "0x28", "latest"):

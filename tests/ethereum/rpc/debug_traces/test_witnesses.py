@@ -58,6 +58,7 @@ def reads_of(ask: Ask, block: str) -> dict[str, dict[str, Any]]:
     return read
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("block", range(BYZANTIUM, HEAD + 1))
 def test_everything_that_a_block_reads_is_proved(ask: Ask, block: int) -> None:
     state = StatelessState(ask("debug_executionWitness", hex(block))["result"])

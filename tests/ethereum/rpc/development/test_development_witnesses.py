@@ -9,6 +9,8 @@ from tests.ethereum.partial_trie import Nodes, PartialTrie, decode
 from wsnode.ethereum.codec.blocks import keccak256
 from wsnode.ethereum.codec.rlp import encode
 
+pytestmark = pytest.mark.slow
+
 ASK_FOR_HASH = "0x43600590034000"
 """Creates nothing and asks for the hash of the block five before its own."""
 WRITER = "0x60003560203555"

@@ -18,6 +18,7 @@ FAILING = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("code", FAILING.values(), ids=FAILING)
 @pytest.mark.parametrize(
     ("contract", "name"),
@@ -44,6 +45,7 @@ def test_a_block_lacks_the_requests_of_a_contract_that_fails(
     assert caplog.text == ""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("code", [*FAILING.values(), "0x"], ids=[*FAILING, "none"])
 @pytest.mark.parametrize("contract", [HASHES, ROOTS], ids=["hashes", "roots"])
 def test_contracts_that_are_only_told_something_may_fail_in_any_block(

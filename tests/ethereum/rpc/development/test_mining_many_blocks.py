@@ -27,6 +27,7 @@ def told(tmp_path: Path) -> Iterator[Told]:
         yield DevelopmentChain(chain, TransactionPool(chain), hub), hub
 
 
+@pytest.mark.slow
 async def test_other_changes_come_between(told: Told) -> None:
     (development, hub), wanted = told, 2 * BLOCKS_AT_ONCE + 10
     async with trio.open_nursery() as nursery:

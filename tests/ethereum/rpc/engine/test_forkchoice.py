@@ -195,6 +195,7 @@ async def test_what_is_no_fork_choice_is_refused(node: Driven) -> None:
         assert failed.value.code == -32602
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("fork", "version", "members", "code"),
     [

@@ -32,6 +32,7 @@ async def test_a_payload_of_any_fork_is_valid_and_is_the_head_once_it_is_chosen(
         assert await node.head() == second.hash
 
 
+@pytest.mark.slow
 async def test_siblings_are_all_valid(node: Driven) -> None:
     parent = await node.extended()
     first = await node.built(parent)

@@ -42,6 +42,7 @@ def made(reply: dict[str, Any]) -> str:
     return identity
 
 
+@pytest.mark.slow
 @settings(
     max_examples=examples(50),
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],

@@ -280,6 +280,7 @@ async def test_what_does_not_fit_is_refused_in_words(
         assert (error["code"], error["message"]) == (code, message)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("params", ACCEPTED, ids=named)
 async def test_what_geth_takes_is_taken(growing: GrowingChain, params: list[Any]) -> None:
     async with open_node(growing) as node:

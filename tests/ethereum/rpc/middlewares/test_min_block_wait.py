@@ -291,6 +291,7 @@ async def test_a_subscription_that_waited_counts_and_ends_as_others(growing: Gro
         assert (await client.call("eth_unsubscribe", identity))["result"] is True
 
 
+@pytest.mark.slow
 async def test_a_cursor_whose_block_does_not_come_is_not_said_to_be_unknown(
     growing: GrowingChain, autojump_clock: MockClock
 ) -> None:

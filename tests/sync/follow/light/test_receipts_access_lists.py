@@ -95,6 +95,7 @@ def of_another_block(source: Source, params: list[Any]) -> Any:
     return source._ask(METHOD, "0x1")["result"] if params[0] != "0x1" else NOT_SAID
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("lie", ["0x", "0xc0", "0xc1", "0x77", "no hex", 7, "another block"])
 async def test_a_wrong_list_is_logged_and_not_kept_and_the_block_is_taken(
     opened: Open, caplog: pytest.LogCaptureFixture, lie: Any
