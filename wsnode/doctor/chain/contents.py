@@ -1,28 +1,37 @@
-"""Check of each block's contents: header, transactions, ommers, withdrawals and receipts against each other.
+"""Check of blocks' contents: the rows of a canonical block, its access list, and blocks beside the chain.
 
-A block's RLP is put together from its rows and decoded as an import does it, senders included. So rows that
-differ from those of the decoded block are damaged.
+Header, transactions, ommers, withdrawals and receipts are compared with each other. A block's RLP is put
+together from its rows and decoded as an import does it, senders included. So rows that differ from those of
+the decoded block are damaged.
 """
 
-from collections.abc import Sequence
-from itertools import pairwise
+from collections.abc import Iterator, Sequence
+from itertools import groupby, pairwise
 from typing import Final
 
-from wsnode.doctor.chain.rows import StoredBlock
+from wsnode.doctor.chain.rows import StoredBlock, search_others
 from wsnode.doctor.faults import FaultCollector
 from wsnode.ethereum.codec.blocks import (
     BuiltBlock,
     UnverifiedBlock,
     block_from_rows,
     decode_blocks,
+    keccak256,
     verify_with_receipts,
 )
 from wsnode.ethereum.codec.headers import block_hash
-from wsnode.ethereum.codec.rows import CorruptRowError, block_rlp
+from wsnode.ethereum.codec.rows import CorruptRowError, block_rlp, header_fields
+from wsnode.ethereum.snapshot import Snapshot
 from wsnode.ethereum.state import ChainSpec, InvalidBlockError
+from wsnode.ethereum.storage.tables import ACCESS_LISTS, SIDE_BLOCKS, number_key
+from wsnode.store.environment import Reader
+from wsnode.store.table import scan
 
 OF_RECEIPTS: Final = ("receipts_root", "logs_bloom", "gas_used")
 """Rules for which receipts are wrong rather than the body."""
+_HASH: Final = 32
+_SIDE_NEEDED: Final = {b"h", b"b", b"t"}
+_SIDE_KINDS: Final = _SIDE_NEEDED | {b"r", b"v", b"a"}
 
 
 class ContentCheck:
@@ -121,3 +130,114 @@ class ContentCheck:
         if hashes and block.parent is not None and block.parent not in hashes:
             text = f"its parent is {'0x' + block.parent.hex()}, and no such block is before it"
             self._findings.fault("links", text, block.number, block.named)
+
+
+class AccessListCheck:
+    """Check of the list of each block whose header commits to one; a light folder may lack some."""
+
+    def __init__(self, reader: Reader, findings: FaultCollector, *, is_light: bool) -> None:
+        self._reader = reader
+        self._findings = findings
+        self._is_light = is_light
+        self._keys: set[bytes] = set()
+
+    def check(self, block: StoredBlock) -> None:
+        """Compare the list of a block with its header."""
+        stated = stated_hash(block)
+        if stated is None:
+            return
+        key = number_key(block.number)
+        row = self._reader.get(ACCESS_LISTS, key)
+        if row is None:
+            if not self._is_light:
+                self._findings.fault(ACCESS_LISTS.name, "there is no row", block.number, block.named)
+        else:
+            self._keys.add(key)
+            if keccak256(row) != stated:
+                text = "the list is not the one of the header"
+                self._findings.fault(ACCESS_LISTS.name, text, block.number, block.named)
+
+    def finish(self) -> None:
+        """Report the rows that belong to no block."""
+        search_others(
+            self._reader, ACCESS_LISTS, len(self._keys), self._findings, lambda key, _row: key in self._keys
+        )
+
+
+def stated_hash(block: StoredBlock) -> bytes | None:
+    """Return the hash of the access list in a block's header, None if the header has none or cannot be
+    read.
+    """
+    if block.header is None:
+        return None
+    try:
+        return header_fields(block.header).block_access_list_hash
+    except CorruptRowError:
+        # Named among the faults of headers.
+        return None
+
+
+def check_side_blocks(view: Snapshot, findings: FaultCollector, *, impersonates: bool) -> None:
+    """Check each block of `side_blocks`, with one block in memory at a time."""
+    entries = view.reader.entries(SIDE_BLOCKS)
+    done = 0
+    for side_hash, rows in _blocks(view):
+        done += len(rows)
+        findings.progress.advanced("side_blocks", done, entries)
+        findings.checked["side blocks"] += 1
+        if text := _damage(view, side_hash, rows, impersonates=impersonates):
+            findings.fault("side_blocks", text, _number(rows.get(b"h")), side_hash)
+
+
+def _blocks(view: Snapshot) -> Iterator[tuple[bytes, dict[bytes, bytes]]]:
+    for side_hash, rows in groupby(scan(view.reader, SIDE_BLOCKS, b""), lambda entry: entry[0][:_HASH]):
+        yield side_hash, {key[_HASH:]: row for key, row in rows}
+
+
+def _damage(view: Snapshot, side_hash: bytes, rows: dict[bytes, bytes], *, impersonates: bool) -> str | None:
+    if unknown := rows.keys() - _SIDE_KINDS:
+        return f"unknown row {min(unknown).hex()}"
+    if missing := _SIDE_NEEDED - rows.keys():
+        return f"row {min(missing).decode()} is missing"
+    if view.number_of(side_hash) is not None:
+        return "the block is canonical too"
+    if _total_differs(view, rows):
+        return "its total difficulty is not its parent's and its own"
+    try:
+        return _contents_differ(view, side_hash, rows, impersonates=impersonates)
+    except CorruptRowError as error:
+        return str(error)
+
+
+def _contents_differ(
+    view: Snapshot, side_hash: bytes, rows: dict[bytes, bytes], *, impersonates: bool
+) -> str | None:
+    blocks, error = decode_blocks(view.spec, [block_rlp(rows[b"h"], rows[b"b"])])
+    if error is not None:
+        is_unsigned = impersonates and error.rule == "transaction_signature"
+        return None if is_unsigned else str(error)
+    block = blocks[0]
+    if block.hash != side_hash or (block.header, block.body) != (rows[b"h"], rows[b"b"]):
+        return "header or body are not those of its hash"
+    for kind in (b"r", b"v"):
+        if kind in rows:
+            verified = verify_with_receipts(view.spec, block, rows[kind])
+            if not isinstance(verified, BuiltBlock):
+                return str(verified)
+    return None
+
+
+def _total_differs(view: Snapshot, rows: dict[bytes, bytes]) -> bool:
+    try:
+        fields = header_fields(rows[b"h"])
+        before = view.total_difficulty_of(fields.parent_hash)
+    except CorruptRowError:
+        return False
+    return before is not None and int.from_bytes(rows[b"t"], "big") != before + fields.difficulty
+
+
+def _number(header: bytes | None) -> int | None:
+    try:
+        return None if header is None else header_fields(header).number
+    except CorruptRowError:
+        return None
