@@ -25,8 +25,8 @@ from bench.lib.nodes import Node
 from bench.lib.peer import LONGEST_WAIT, Peer
 from bench.live_queries.__main__ import HEADS, WARM, Chain, Watchers
 from bench.live_queries.workloads import Balances
+from wsnode.load.connection import TimestampedConnection
 from wsnode.load.frames import request_frame
-from wsnode.load.lag.arrival import TimestampedConnection
 from wsnode.load.latencies import percentile
 
 KINDS = "heads", "logs"

@@ -27,8 +27,9 @@ from bench.lib.genesis import written_genesis
 from bench.lib.nodes import Node
 from bench.lib.started import anvil, free_port, geth_on, running
 from bench.upstreams.counting import Counting, counting
-from wsnode.demo import exchange, script, token
+from wsnode.demo import exchange, token
 from wsnode.demo.accounts import ACCOUNTS
+from wsnode.demo.traffic import scripted_blocks
 
 TOKEN, EXCHANGE = f"0x{token.ADDRESS.hex()}", f"0x{exchange.ADDRESS.hex()}"
 TRADER, STRANGER = f"0x{ACCOUNTS[3].address.hex()}", "0x" + "5a" * 20
@@ -67,7 +68,7 @@ def upstream(name: str, program: Path, temporary: Path) -> Iterator[str]:
     started = _geth if name == "geth" else partial(anvil, mines=True)
     with started(program, temporary) as node:
         url = plain(node)
-        for transactions in script.blocks():
+        for transactions in scripted_blocks():
             for transaction in transactions:
                 result(url, "eth_sendRawTransaction", f"0x{transaction.hex()}")
             wait_for(lambda: is_mined(url))

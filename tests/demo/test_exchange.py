@@ -8,7 +8,7 @@ import pytest
 
 from tests.ethereum.development.playground import CREATOR, ETHER, Playground, RefusedError, playground
 from wsnode.demo import exchange, token
-from wsnode.demo.script import UNLIMITED
+from wsnode.demo.traffic import UNLIMITED
 
 GAS = 6_000_000
 """Enough for a creation under the rules of Amsterdam, too."""

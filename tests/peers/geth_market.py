@@ -10,7 +10,7 @@ from tests.node_process import PATIENCE
 from tests.peers.anvil import ask_url
 from wsnode.demo.accounts import ACCOUNTS
 from wsnode.demo.genesis import development_genesis
-from wsnode.demo.script import blocks
+from wsnode.demo.traffic import scripted_blocks
 
 APIS = "eth,net,debug,web3"
 
@@ -23,7 +23,7 @@ def geth_with_market(folder: Path) -> Iterator[Addresses]:
     genesis.write_bytes(development_genesis(addresses, 10**24, 1_700_000_000))
     options = ("--http.api", APIS, "--ws.api", APIS, "--gcmode", "archive")
     with started_geth(folder / "geth", genesis, *options) as geth:
-        for transactions in blocks():
+        for transactions in scripted_blocks():
             sent = [ask_url(geth.http, "eth_sendRawTransaction", f"0x{each.hex()}") for each in transactions]
             wait_for_receipts(geth.http, [reply["result"] for reply in sent])
         yield geth

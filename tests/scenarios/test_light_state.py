@@ -20,7 +20,7 @@ from tests.scenarios.test_forks import EXCHANGE, STRANGER, TOKEN, answered, call
 from wsnode.demo import token
 from wsnode.demo.accounts import ACCOUNTS
 from wsnode.demo.genesis import development_genesis
-from wsnode.demo.script import blocks
+from wsnode.demo.traffic import scripted_blocks
 from wsnode.ethereum.state import sign_transaction
 
 pytestmark = [pytest.mark.slow, pytest.mark.skipif(GETH is None, reason="no `geth` on the path")]
@@ -39,7 +39,7 @@ def geth(tmp_path_factory: pytest.TempPathFactory, genesis: Path) -> Iterator[Ad
     apis = "eth,net,debug,web3"
     options = ("--http.api", apis, "--ws.api", apis, "--gcmode", "archive")
     with started_geth(tmp_path_factory.mktemp("geth") / "geth", genesis, *options) as geth:
-        for transactions in blocks():
+        for transactions in scripted_blocks():
             sent = [result(geth.http, "eth_sendRawTransaction", f"0x{each.hex()}") for each in transactions]
             wait_for_receipts(geth.http, sent)
         yield geth

@@ -32,7 +32,7 @@ NOT_FOR_A_NODE = {
         "wsnode.upstream.client",
     ),
     *("wsnode.load", "wsnode.verify", "wsnode.doctor", "wsnode.snapshots", "wsnode.demo.traffic"),
-    *("wsnode.demo.script", "wsnode.demo.anvil.init_file", "wsnode.demo.starknet_chain"),
+    *("wsnode.demo.anvil.init_file", "wsnode.demo.starknet_chain"),
     *("wsnode.cli.bench", "wsnode.cli.verify", "wsnode.cli.follow", "wsnode.cli.doctor", "wsnode.cli.anvil"),
 }
 NOT_FOR_STORED_CHAINS = {

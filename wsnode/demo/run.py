@@ -344,7 +344,7 @@ def begin(folder: Path, genesis: bytes, *, durable: bool = True) -> None:
 
 def build_ethereum(folder: Path, *, durable: bool = True) -> None:
     """Bring the demo chain in `folder` to its last scripted block, unless it is there or further."""
-    from wsnode.demo import script
+    from wsnode.demo.traffic import BLOCK_SECONDS, scripted_blocks
 
     place = ChainFolder(folder / ETHEREUM_FOLDER)
     genesis = demo_genesis()
@@ -357,9 +357,9 @@ def build_ethereum(folder: Path, *, durable: bool = True) -> None:
         builder = BlockBuilder(chain)
         start = header_fields(chain.spec.genesis_block().header).timestamp
         done = chain.head.number
-        for number, transactions in enumerate(script.blocks(), start=1):
+        for number, transactions in enumerate(scripted_blocks(), start=1):
             if number > done:
-                timestamp = start + number * script.BLOCK_SECONDS
+                timestamp = start + number * BLOCK_SECONDS
                 built = builder.append(transactions, timestamp=timestamp, fee_recipient=FEE_RECIPIENT)
                 assert not built.refused, built.refused
         if durable:

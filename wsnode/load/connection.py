@@ -5,10 +5,12 @@ import os
 import select
 import socket
 import ssl
+import struct
+import sys
 import time
 from collections import deque
 from collections.abc import Callable, Sequence
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
 import h11
 
@@ -20,6 +22,13 @@ CONNECT_SECONDS = 10.0
 
 Encode: TypeAlias = Callable[[int, str, Sequence[object]], bytes]
 """Function that returns the bytes of a request with this id, method and parameters."""
+
+STAMPED_BYTES: Final = 16 * 1024
+"""Maximum number of bytes of one read with a time: all messages in them get the time of the last byte."""
+TIMESTAMP: Final = 35
+"""SO_TIMESTAMPNS of Linux: an option, and the kind of the ancillary data."""
+STAMP: Final = struct.Struct("=2q")
+"""Format of a time of arrival: seconds since 1970, and nanoseconds."""
 
 
 class LoadConnection:
@@ -237,3 +246,39 @@ def is_accepted(line: bytes) -> bool:
 def _headers(address: UpstreamAddress) -> str:
     user = "" if address.authorization is None else f"Authorization: {address.authorization}\r\n"
     return f"Host: {address.host_header}\r\n{user}"
+
+
+class TimestampedConnection(LoadConnection):
+    """Connection that returns messages with their times of arrival, however late they are read."""
+
+    def __init__(self, url: str) -> None:
+        super().__init__(url)
+        # Without the kernel's times, or below TLS, it is the time of reading.
+        self._is_stamped = sys.platform == "linux" and not isinstance(self.socket, ssl.SSLSocket)
+        if self._is_stamped:
+            self.socket.setsockopt(socket.SOL_SOCKET, TIMESTAMP, 1)
+
+    def receive_stamped(self) -> tuple[list[bytes], float]:
+        """Return the completed messages, and the time of their arrival in seconds since 1970.
+
+        Raises:
+            ConnectionError: The node closed the connection.
+        """
+        if not self._is_stamped:
+            return self.receive(), time.time()
+        self.flush()
+        try:
+            received, stamps, _flags, _address = self.socket.recvmsg(STAMPED_BYTES, 64)
+        except BlockingIOError:
+            return [], time.time()
+        if not received:
+            raise ConnectionError("the node closed the connection")
+        return self._read(received), _time_of(stamps)
+
+
+def _time_of(stamps: list[tuple[int, int, bytes]]) -> float:
+    for level, kind, content in stamps:
+        if (level, kind) == (socket.SOL_SOCKET, TIMESTAMP):
+            seconds, nanoseconds = STAMP.unpack(content[: STAMP.size])
+            return float(seconds + nanoseconds / 1e9)
+    return time.time()

@@ -9,8 +9,7 @@ import pytest
 from tests.docs.generated.marks import MARK
 from tests.docs.generated.settings import LIMITS, PAGE, ROOT, WRITER, field_docstrings, sections, table
 from tests.docs.pages import DOCS
-from wsnode.node.config_file import KNOWN
-from wsnode.node.setting_names import KnownNames
+from wsnode.node.config_file import KNOWN, KnownNames
 
 SETTING = re.compile(r"^\| `(\w+)` \|", re.MULTILINE)
 

@@ -17,7 +17,7 @@ from wsnode.ethereum.codec.blocks import BuiltBlock
 from wsnode.ethereum.head import HeadChange
 from wsnode.ethereum.state import EngineError
 from wsnode.ethereum.storage.tables import SIDE_BLOCKS
-from wsnode.ethereum.tree import invalid_blocks, side_blocks, validator
+from wsnode.ethereum.tree import side_blocks, validator
 from wsnode.ethereum.tree.statuses import DeferredBlock, InvalidBlock, UnknownParentBlock, ValidBlock
 from wsnode.ethereum.tree.tree import BlockTree
 
@@ -139,7 +139,7 @@ def test_a_wrong_body_has_no_bearing_on_the_block_of_that_hash(tree: BlockTree, 
 
 def test_memory_of_invalid_blocks_is_bounded(tree: BlockTree) -> None:
     wrong = [spoiled(node) for node in random_tree(6, [6], transactions=0)]
-    with patch.object(invalid_blocks, "MOST_REFUSED", 3):
+    with patch.object(validator, "MOST_REFUSED", 3):
         for node in wrong:
             assert isinstance(tree.judge(node.block), InvalidBlock)
             assert isinstance(tree.judge(node.block), InvalidBlock)

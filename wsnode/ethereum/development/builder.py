@@ -1,8 +1,9 @@
-"""Building of blocks on the head of a chain, with verification and storage; for one thread at a time."""
+"""Building of blocks on the head of a chain, and replacement of its last blocks; for one thread at a time."""
 
 import logging
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from itertools import count
 from typing import Final, TypeVar
 
 import msgspec
@@ -13,11 +14,13 @@ from wsnode.ethereum.chain import Chain, FinalityMarks
 from wsnode.ethereum.codec.blocks import BuiltBlock as EngineBlock
 from wsnode.ethereum.codec.blocks import keccak256
 from wsnode.ethereum.codec.rows import Header, header_fields
-from wsnode.ethereum.head import Head
+from wsnode.ethereum.development.control import ControlError, ReorganisationRequest, ScheduledTransaction
+from wsnode.ethereum.head import Head, HeadChange
 from wsnode.ethereum.primitives.values import Address, BlockNumber, Hash32
 from wsnode.ethereum.snapshot import Snapshot
 from wsnode.ethereum.state import MissingStateError
 from wsnode.ethereum.tree.tree import BlockTree
+from wsnode.jsonrpc.errors import RpcError
 
 EPOCH: Final = 32
 """Blocks from the head down to the safe block; anvil's number, to leave room for reorganisations."""
@@ -32,6 +35,8 @@ REPLACING_BYTES: Final = 64 << 20
 Result = TypeVar("Result")
 
 logger = logging.getLogger("wsnode.development")
+# A block of the new branch must differ from the one that it replaces, even with equal transactions.
+_SALTS = count(1)
 
 
 class BuiltBlock(msgspec.Struct, frozen=True):
@@ -253,3 +258,90 @@ def random_value(head: Header, salt: bytes = b"") -> bytes:
     Any reproducible value will do.
     """
     return keccak256(head.hash + salt)
+
+
+def check_branch(head: int, depth: int, transactions: Sequence[ScheduledTransaction]) -> None:
+    """Check that the last `depth` blocks can be replaced by blocks with these transactions.
+
+    Raises:
+        ControlError: The chain is too short, or an index is outside of the branch; the message is anvil's.
+    """
+    if depth > head:
+        raise ControlError(
+            f"Reorg depth must not exceed current chain height: current height {head}, depth {depth}"
+        )
+    for placed in transactions:
+        if placed.block >= depth:
+            raise ControlError(
+                "Block number for reorg tx will exceed the reorged chain height. "
+                f"Block number {placed.block} must not exceed (depth-1) {depth - 1}"
+            )
+
+
+def replace_blocks(
+    chain: Chain,
+    builder: BlockBuilder,
+    depth: int,
+    transactions: Sequence[ScheduledTransaction],
+    fee_recipient: Address,
+    gas_limit_after: Callable[[Header], int],
+) -> ReorganisationRequest:
+    """Replace the last `depth` blocks by new ones with equal timestamps, in one transaction, and return the
+    change.
+
+    Members missing in a transaction follow from its new block, since fees may have changed since the head.
+    """
+    root = chain.head.number - depth
+    times = [_time_of(chain, number) for number in range(root + 1, root + depth + 1)]
+    added: list[Head] = []
+    refused: list[tuple[int, str]] = []
+    if not times:
+        return ReorganisationRequest(chain.head, HeadChange((), ()), refused)
+    with builder.replacing(root) as removed:
+        ancestor = builder.tree.head
+        for place, timestamp in enumerate(times):
+            chosen = {index: placed for index, placed in enumerate(transactions) if placed.block == place}
+            encoded, incomplete = _encoded(builder, chosen)
+            senders = [chosen[index].sender if chosen[index].is_impersonated else None for index in encoded]
+            built = builder.append(
+                list(encoded.values()),
+                senders=senders,
+                timestamp=timestamp,
+                fee_recipient=fee_recipient,
+                gas_limit=gas_limit_after(builder.tip),
+                salt=next(_SALTS).to_bytes(8, "big"),
+            )
+            added.append(built.head)
+            indices = list(encoded)
+            refused += sorted(incomplete + [(indices[index], reason) for index, reason in built.refused])
+    return ReorganisationRequest(ancestor, HeadChange(tuple(removed), tuple(added)), refused)
+
+
+def _encoded(
+    builder: BlockBuilder, transactions: Mapping[int, ScheduledTransaction]
+) -> tuple[dict[int, bytes], list[tuple[int, str]]]:
+    """Return the bytes of the next block's transactions by index, and index and reason of each incomplete
+    one.
+    """
+    base_fee, nonces = builder.base_fee(), dict[Address, int]()
+    encoded: dict[int, bytes] = {}
+    incomplete: list[tuple[int, str]] = []
+    for index, placed in transactions.items():
+        try:
+            if placed.sender not in nonces:
+                nonces[placed.sender] = builder.nonce(placed.sender)
+            following = nonces[placed.sender]
+            nonce = following if placed.nonce is None else placed.nonce
+            encoded[index] = placed.encode(nonce, base_fee)
+        except RpcError as error:
+            incomplete.append((index, error.message))
+        else:
+            nonces[placed.sender] = following + (nonce == following)
+    return encoded, incomplete
+
+
+def _time_of(chain: Chain, number: int) -> int:
+    with chain.snapshot() as snapshot:
+        row = snapshot.header(number)
+    assert row is not None, "a block up to the head is stored"
+    return header_fields(row).timestamp

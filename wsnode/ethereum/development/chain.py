@@ -13,7 +13,7 @@ from wsnode.ethereum.building.gas_limit import GAS_LIMIT_TARGET
 from wsnode.ethereum.chain import Chain
 from wsnode.ethereum.codec.rows import header_fields
 from wsnode.ethereum.codec.transactions import PooledTransaction
-from wsnode.ethereum.development.builder import EPOCH
+from wsnode.ethereum.development.builder import EPOCH, check_branch, replace_blocks
 from wsnode.ethereum.development.clock import ClockSetting
 from wsnode.ethereum.development.control import (
     ControlError,
@@ -28,7 +28,6 @@ from wsnode.ethereum.development.control import (
 from wsnode.ethereum.development.fork_factory import ForkedChain, ForkFactory
 from wsnode.ethereum.development.maker import FEE_RECIPIENT, BlockMaker, written
 from wsnode.ethereum.development.next_block_overrides import NO_WISHES, NextBlockOverrides
-from wsnode.ethereum.development.reorganisation import check_branch, replace_blocks
 from wsnode.ethereum.head import Head
 from wsnode.ethereum.pool.pool import TransactionPool
 from wsnode.ethereum.primitives.values import Address, Hash32, hexadecimal

@@ -13,7 +13,6 @@ from wsnode.ethereum.primitives.values import BlockNumber, Hash32
 from wsnode.ethereum.snapshot import Snapshot
 from wsnode.ethereum.state import BoundError, InvalidBlockError
 from wsnode.ethereum.tree.branches import Branch, KnownBlocks
-from wsnode.ethereum.tree.invalid_blocks import InvalidBlocks
 from wsnode.ethereum.tree.side_blocks import SideBlock, SideBlocks, executed, unexecuted
 from wsnode.ethereum.tree.statuses import DeferredBlock, InvalidBlock, Status, UnknownParentBlock, ValidBlock
 
@@ -23,6 +22,30 @@ MOST_CHANGES: Final = 4 << 20
 """Bytes of the lists of the chain's changes above a branch; in memory they are 25 times as large."""
 
 Tried: TypeAlias = SideBlock | InvalidBlock | DeferredBlock
+MOST_REFUSED: Final = 4096
+"""Maximum number of invalid blocks that are remembered, a kilobyte each at most; those used last are kept."""
+
+
+class InvalidBlocks:
+    """Errors of invalid blocks by hash, in memory only."""
+
+    def __init__(self) -> None:
+        self._blocks: dict[Hash32, InvalidBlock] = {}
+
+    def get(self, block_hash: bytes) -> InvalidBlock | None:
+        """Return the error of a block known to be invalid, None for any other."""
+        found = self._blocks.pop(Hash32(block_hash), None)
+        if found is not None:
+            self._blocks[Hash32(block_hash)] = found
+        return found
+
+    def add(self, block_hash: bytes, invalid: InvalidBlock) -> InvalidBlock:
+        """Record the error of a block and return it."""
+        self._blocks.pop(Hash32(block_hash), None)
+        self._blocks[Hash32(block_hash)] = invalid
+        if len(self._blocks) > MOST_REFUSED:
+            del self._blocks[next(iter(self._blocks))]
+        return invalid
 
 
 class BlockValidator:

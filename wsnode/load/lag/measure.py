@@ -6,8 +6,7 @@ from typing import Final
 
 import msgspec
 
-from wsnode.load.connection import encoder
-from wsnode.load.lag.arrival import TimestampedConnection
+from wsnode.load.connection import TimestampedConnection, encoder
 from wsnode.load.lag.drive import TOPIC, MiningCalls, choose
 from wsnode.load.lag.lag_tally import KEPT_SECONDS, LagTally, MiningCall
 from wsnode.load.lag.notice import CALLS, HEADS, LOGS, AllOutcomes, NotificationKey, Reply, read

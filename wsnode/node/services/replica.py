@@ -1,4 +1,4 @@
-"""Network that repeats a journal: its replica, and its answers to the server."""
+"""Network that repeats a journal: its replica, its answers to the server, and its metrics."""
 
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
@@ -21,12 +21,50 @@ from wsnode.ethereum.storage.folder import MAKERS
 from wsnode.ethereum.tree.head_writer import LiveTree
 from wsnode.node.config import ConfigurationError, NetworkConfig, ReplicaConfig
 from wsnode.node.services.journal_client import opener, pool_opener
-from wsnode.node.services.replica_status import figures_of, status_of
 from wsnode.node.services.shared_pool import figures_of as figures_of_pool
 from wsnode.node.services.shared_pool import mirroring
 from wsnode.node.services.sync_events import SyncEvents
 from wsnode.server.shared import MetricValue
 from wsnode.sync.follow.sync_report import SyncStage
+
+
+def status_of(replica: Replica, place: str, presence: ClusterMembership) -> dict[str, Any]:
+    """Return the members of `wsnode_status` about the journal at `place`."""
+    return {
+        "journal": place,
+        "reachable": replica.is_reachable,
+        "writer": presence.has_writer,
+        "behind": round(replica.replica_lag.late, 3),
+        "position": None if replica.position is None else str(replica.position),
+        "records": replica.repeated,
+        "refused": replica.refused,
+        **({} if replica.error is None else {"error": replica.error}),
+    }
+
+
+def figures_of(replica: Replica, presence: ClusterMembership) -> list[MetricValue]:
+    """Return the metrics of a chain's replica."""
+    replica_lag, stage = replica.replica_lag, replica.stage
+
+    def valued(name: str, value: float) -> MetricValue:
+        return MetricValue(f"wsnode_replica_{name}", value)
+
+    figures = [
+        valued("live", stage is SyncStage.LIVE),
+        valued("stopped", stage is SyncStage.STOPPED),
+        valued("unstored", stage is SyncStage.UNSTORED),
+        valued("journal_reachable", replica.is_reachable),
+        valued("behind_seconds", replica_lag.late),
+        valued("records_total", replica.repeated),
+        valued("refused_total", replica.refused),
+        valued("reorganisations_total", replica.reorganisations),
+    ]
+    if (has_writer := presence.has_writer) is not None:
+        figures.append(valued("writer", has_writer))
+    if replica_lag.tip is not None and replica_lag.lag is not None:
+        figures.append(valued("tip", replica_lag.tip))
+        figures.append(valued("lag_blocks", replica_lag.lag))
+    return figures
 
 
 class ReplicaService:

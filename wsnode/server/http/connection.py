@@ -27,11 +27,10 @@ from wsnode.server.access.request_errors import HttpRequestRefusedError, bad_req
 from wsnode.server.access.request_target import EVERYTHING, RequestTarget, target_of
 from wsnode.server.access.router import Route, Router
 from wsnode.server.http.content import BadContentError, decode_body, encode_body
-from wsnode.server.http.fast_request import FastPost, quick_post
+from wsnode.server.http.fast_request import FastPost, RepeatedPost, quick_post
 from wsnode.server.http.files import StaticFile
 from wsnode.server.http.head import Upgrade, head_size, is_no_request, wants_websocket
 from wsnode.server.http.headers import Headers, cross_origin, headers_of, preflight, shared_refusal
-from wsnode.server.http.repeated_post import RepeatedPost
 from wsnode.server.http.responses import JSON, Response, refused, serialize
 from wsnode.server.limits import Limits
 from wsnode.server.scheduling.client_quota import ClientQuota

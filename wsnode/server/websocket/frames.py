@@ -20,8 +20,7 @@ from websockets.protocol import Side, State
 from websockets.typing import BytesLike
 
 from wsnode._native.wire import take_messages
-from wsnode.server.websocket.fragment import PartialFrame
-from wsnode.server.websocket.message_buffer import MessageBuffer
+from wsnode.server.websocket.message_buffer import MessageBuffer, PartialFrame
 
 TEXT_WHOLE = 0x81
 BINARY_WHOLE = 0x82

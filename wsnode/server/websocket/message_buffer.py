@@ -1,12 +1,20 @@
-"""Bytes of an unfinished message; further bytes do not cause a copy of earlier ones."""
+"""Parts of an unfinished message: its bytes, and a long fragment, read as it arrives.
+
+Further bytes do not cause a copy of earlier ones, and the end of a fragment costs no more than other parts.
+"""
 
 from collections.abc import Sized
 from typing import Final
 
 from websockets.typing import BytesLike
 
+from wsnode._native.wire import unmask
+
 PART_BYTES: Final = 16 * 1024
 """Bytes from which a part is kept as it is; shorter parts are joined."""
+MASK_BYTES = 4
+EMPTY = b"\x80" + bytes(MASK_BYTES)
+"""Second byte and mask of a masked frame without a payload."""
 
 
 class MessageBuffer(Sized):
@@ -42,3 +50,33 @@ class MessageBuffer(Sized):
     def join(self) -> bytes:
         """Return the message."""
         return b"".join((*self._kept, self._gathered))
+
+
+class PartialFrame:
+    """Masked frame without extensions that has arrived in part."""
+
+    __slots__ = ("_first", "_lacking", "_mask", "size")
+
+    def __init__(self, head: bytes, size: int) -> None:
+        """Begin with the head of a frame whose payload has `size` bytes."""
+        self._first = head[0]
+        self._mask = head[-MASK_BYTES:]
+        self.size = size
+        self._lacking = size
+
+    @property
+    def is_whole(self) -> bool:
+        """Return True if all of its payload has arrived."""
+        return not self._lacking
+
+    @property
+    def without_payload(self) -> bytes:
+        """Return this frame with an empty payload."""
+        return bytes((self._first,)) + EMPTY
+
+    def take(self, data: bytes) -> tuple[bytes, bytes]:
+        """Return the payload's bytes in `data`, unmasked, and the bytes after the frame."""
+        masked = data[: self._lacking]
+        payload = unmask(masked, self._mask, self.size - self._lacking)
+        self._lacking -= len(masked)
+        return payload, data[len(masked) :]

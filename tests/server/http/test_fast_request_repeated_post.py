@@ -15,10 +15,9 @@ from tests.server.test_server_fuzz import mutate
 from wsnode.jsonrpc.dispatcher import Dispatcher
 from wsnode.jsonrpc.registry import Registry
 from wsnode.server.access.router import Caller, Route
-from wsnode.server.http.fast_request import quick_post
+from wsnode.server.http.fast_request import HEAD_BYTES as KEPT_BYTES
+from wsnode.server.http.fast_request import RepeatedPost, quick_post
 from wsnode.server.http.headers import Headers
-from wsnode.server.http.repeated_post import HEAD_BYTES as KEPT_BYTES
-from wsnode.server.http.repeated_post import RepeatedPost
 from wsnode.server.http.responses import Response, serialize
 
 LINES = ("Accept: */*", "User-Agent: bot/1.0 (x; y)")

@@ -9,8 +9,8 @@ from contextlib import contextmanager
 import pytest
 from prometheus_client import CollectorRegistry, ProcessCollector
 
-from wsnode.server.observability import process
-from wsnode.server.observability.process import NodeProcessCollector, is_counted, register_process
+from wsnode.server.observability import metrics
+from wsnode.server.observability.metrics import NodeProcessCollector, is_counted, register_process
 
 OTHERS = 20
 """Files that other threads of the process, and what other tests have left open, open and close meanwhile."""
@@ -70,7 +70,7 @@ def test_files_are_counted_when_no_more_can_be_opened() -> None:
 
 
 def test_where_the_system_does_not_count_them_the_library_does(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(process, "is_counted", lambda: False)
+    monkeypatch.setattr(metrics, "is_counted", lambda: False)
     ours, theirs = CollectorRegistry(), CollectorRegistry()
     register_process(ours)
     ProcessCollector(registry=theirs)
