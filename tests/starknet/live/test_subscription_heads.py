@@ -103,13 +103,14 @@ async def test_a_block_id_is_the_first_block_that_is_told(growing: GrowingChain,
     async with open_node(growing) as node:
         client = await node.connect()
         names = [await client.watch(block_id=named(place, form)) for place in growing.blocks]
-        latest = await client.watch(block_id="latest")
+        latest, without = await client.watch(block_id="latest"), await client.watch()
         growing.grow()
         node.hub.advance()
         await wait_all_tasks_blocked()
         for first, identity in enumerate(names):
             assert numbers(client, identity) == list(range(first, 6))
-        assert numbers(client, latest) == [5]
+        # The specification: "default is latest".
+        assert numbers(client, latest) == numbers(client, without) == [5]
 
 
 async def test_a_subscription_begins_at_most_1024_blocks_back(growing: GrowingChain) -> None:

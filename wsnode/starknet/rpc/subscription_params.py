@@ -22,7 +22,10 @@ _TRANSACTION_FINALITIES: Final = ("RECEIVED", "CANDIDATE", PRE_CONFIRMED, ACCEPT
 
 
 class SubscriptionStart(BlockId):
-    """A number, a hash or `latest` (starknet-specs SUBSCRIPTION_BLOCK_ID)."""
+    """A number, a hash or `latest` (starknet-specs SUBSCRIPTION_BLOCK_ID).
+
+    `latest` is the specification's default, so that it says the same as no block: begin with the next one.
+    """
 
     __slots__ = ()
 
