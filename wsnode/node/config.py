@@ -450,7 +450,7 @@ def require_one_writer(config: Config) -> None:
     """Refuse several workers for a network that one process alone can serve.
 
     Raises:
-        ConfigurationError: A network has an engine, or is light.
+        ConfigurationError: A network has an engine, is light, or follows a Starknet chain.
     """
     for name, network in config.networks.items():
         if config.workers > 1 and network.engine is not None:
@@ -460,7 +460,8 @@ def require_one_writer(config: Config) -> None:
             )
         if config.workers > 1 and network.follow_starknet is not None:
             raise ConfigurationError(
-                f"workers: networks.{name}.follow_starknet: one process follows the chain and serves it"
+                f"workers: networks.{name}.follow_starknet: one process follows the chain and serves it; "
+                "for more processes start nodes that follow this one"
             )
         if config.workers > 1 and network.follow is not None and network.follow.is_light:
             raise ConfigurationError(

@@ -92,12 +92,11 @@ class SiblingProcesses(Protocol):
         ...
 
     def followed(
-        self, network: str, spec: ChainSpec | None, hub: Hub | None, relay: Relay | None, mode: str
+        self, network: str, spec: ChainSpec, hub: Hub, relay: Relay | None, mode: str
     ) -> SyncService:
         """Return a network that another process follows; `relay` hands a transaction to all processes.
 
-        `mode` is the value of `mode` in `wsnode_status`. A network of a Starknet chain alone has neither
-        `spec` nor `hub`.
+        `mode` is the value of `mode` in `wsnode_status`.
         """
         ...
 
@@ -125,7 +124,7 @@ class SingleProcess:
         """Return None: no other process has the store open."""
 
     def followed(
-        self, network: str, spec: ChainSpec | None, hub: Hub | None, relay: Relay | None, mode: str
+        self, network: str, spec: ChainSpec, hub: Hub, relay: Relay | None, mode: str
     ) -> SyncService:
         """Fail, since a lone process follows what it serves."""
         raise AssertionError(network, spec, hub, relay, mode)

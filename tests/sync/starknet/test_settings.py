@@ -86,8 +86,12 @@ def test_a_file_names_it_beside_an_ethereum_chain(tmp_path: Path) -> None:
 def test_one_process_follows_and_serves() -> None:
     followed = FollowStarknetConfig("starknet", URLS)
     config = Config(networks={"main": NetworkConfig("main", follow_starknet=followed)}, workers=2)
-    with pytest.raises(ConfigurationError, match="one process follows the chain and serves it"):
+    with pytest.raises(ConfigurationError) as refused:
         require_one_writer(config)
+    assert str(refused.value) == (
+        "workers: networks.main.follow_starknet: one process follows the chain and serves it; "
+        "for more processes start nodes that follow this one"
+    )
 
 
 @pytest.mark.slow

@@ -25,8 +25,8 @@ class SyncProxy:
 
     def __init__(
         self,
-        spec: ChainSpec | None,
-        hub: Hub | None,
+        spec: ChainSpec,
+        hub: Hub,
         send: Callable[[bytes], Awaitable[None]],
         inquire: Callable[[], Awaitable[bytes | None]],
         mode: str,
@@ -34,7 +34,7 @@ class SyncProxy:
         """Prepare to ask the process that follows.
 
         `send` has it send a transaction, and `inquire` requests its status. `mode` is the value of `mode` in
-        `wsnode_status`. A network of a Starknet chain alone has neither `spec` nor `hub`.
+        `wsnode_status`.
         """
         self._spec = spec
         self._hub = hub
@@ -70,8 +70,7 @@ class SyncProxy:
         if found is not None:
             with suppress(MalformedError):
                 return _STATUS.decode(found)
-        head = None if self._hub is None else self._hub.head.members()
-        return {"mode": self._mode, "head": head, "upstreams": []}
+        return {"mode": self._mode, "head": self._hub.head.members(), "upstreams": []}
 
     def not_ready_reason(self) -> str | None:
         """Return the reason why this network should not be asked now, None if it is ready."""
@@ -101,14 +100,13 @@ class SyncProxy:
             return
         self._heard = trio.current_time()
         was_behind, self._status = self.progress is not None, message
-        if self._hub is not None and was_behind != (self.progress is not None):
+        if was_behind != (self.progress is not None):
             self._hub.syncing.announce(self.progress)
 
     def _announce(self, message: PendingTransactions) -> None:
-        if self._hub is not None and self._spec is not None:
-            # One that is none comes from a process that has another configuration, or was taken over.
-            with suppress(InvalidTransactionError):
-                self._hub.pending.hear([PooledTransaction(self._spec, each) for each in message.encoded])
+        # One that is none comes from a process that has another configuration, or was taken over.
+        with suppress(InvalidTransactionError):
+            self._hub.pending.hear([PooledTransaction(self._spec, each) for each in message.encoded])
 
     def reload(self, _network: object) -> None:
         """Do nothing, since the process that follows reads the configuration again too."""

@@ -94,9 +94,7 @@ class WorkerSiblings:
         """Report to the other processes on a network that this process follows."""
         self.telling.follows(network, followed, journal)
 
-    def followed(
-        self, network: str, spec: ChainSpec | None, hub: Hub | None, relay: Relay | None, mode: str
-    ) -> SyncProxy:
+    def followed(self, network: str, spec: ChainSpec, hub: Hub, relay: Relay | None, mode: str) -> SyncProxy:
         """Return the stand-in for a follower in another process."""
         inquire = partial(self._inquire, network)
         made = SyncProxy(spec, hub, partial(self._send, network, relay), inquire, mode)
