@@ -9,6 +9,7 @@ from wsnode.starknet.felt import felt_text
 from wsnode.starknet.followed.state import ProofRequest
 from wsnode.starknet.native import StarknetProvedState, verify_starknet_proof
 from wsnode.starknet.rpc.params import MOST_PROVED_KEYS
+from wsnode.sync.starknet.client import storage_proof_params
 from wsnode.untrusted.decoding import JsonDecoder
 
 
@@ -52,15 +53,7 @@ class PassedProof:
 
     def params(self, block_hash: bytes) -> dict[str, Any]:
         """Return the parameters of `starknet_getStorageProof` for a block."""
-        return {
-            "block_id": {"block_hash": felt_text(block_hash)},
-            "class_hashes": [felt_text(each) for each in self._asked.class_hashes],
-            "contract_addresses": [felt_text(each) for each in self._contracts],
-            "contracts_storage_keys": [
-                {"contract_address": felt_text(address), "storage_keys": [felt_text(key) for key in keys]}
-                for address, keys in self._keys.items()
-            ],
-        }
+        return storage_proof_params(block_hash, self._contracts, self._keys, self._asked.class_hashes)
 
     def verified(self, text: bytes, block_hash: bytes, root: bytes) -> bytes:
         """Return an upstream's result as the client gets it: its nodes, and the proved leaves of contracts.

@@ -11,7 +11,7 @@ import trio
 from wsnode.jsonrpc.errors import limit_exceeded
 from wsnode.starknet.chain import StarknetChain
 from wsnode.starknet.classes.definition import ContractClass
-from wsnode.starknet.felt import ZERO, felt_text
+from wsnode.starknet.felt import ZERO
 from wsnode.starknet.followed.state import MOST_PROVING, ProofRequest, ProvedContract, StateValue
 from wsnode.starknet.native import RefusedProofError, verify_starknet_proof
 from wsnode.starknet.rpc.errors import (
@@ -23,7 +23,7 @@ from wsnode.starknet.rpc.errors import (
 )
 from wsnode.starknet.snapshot import StarknetSnapshot
 from wsnode.sync.follow.upstream import Upstream, Upstreams
-from wsnode.sync.starknet.client import ask, fetch_class
+from wsnode.sync.starknet.client import ask, fetch_class, storage_proof_params
 from wsnode.sync.starknet.passed_proof import PassedProof
 from wsnode.untrusted.decoding import MalformedError
 from wsnode.upstream.errors import UpstreamError, UpstreamRefusedError
@@ -157,12 +157,7 @@ class StarknetStateReader:
         """
         # The storage root that some nodes send is false, so at least one slot is asked for.
         key = wanted.key or ZERO
-        address = felt_text(wanted.address)
-        params = {
-            "block_id": {"block_hash": felt_text(block_hash)},
-            "contract_addresses": [address],
-            "contracts_storage_keys": [{"contract_address": address, "storage_keys": [felt_text(key)]}],
-        }
+        params = storage_proof_params(block_hash, [wanted.address], {wanted.address: [key]})
         text = await ask(upstream, "getStorageProof", params)
         check = partial(verify_starknet_proof, text, block_hash, root, b"", [(wanted.address, key)])
         (found,) = (await self._verified(upstream, check)).contracts
