@@ -7,17 +7,20 @@ from pathlib import Path
 import pytest
 import trio
 
-from tests.doctor.damage import Silence
+from tests.doctor.damage import Silence, add, cut, damaged, drop, first_row, flip
 from tests.sync.starknet.made_chain import TOKEN, MadeChain, MadeNode
 from tests.sync.starknet.test_follower import hashes
 from tests.sync.starknet.world import World, followed
 from wsnode.doctor.examine import examine
+from wsnode.starknet.storage.tables import CLASS_AT, COMPILED_AT, STORAGE_AT, TABLES, key_number
 from wsnode.sync.follow.sync_report import SyncStage
 
 pytestmark = pytest.mark.slow
 
 WINDOW = 10
 FULL = {"window": WINDOW, "keeps_state": True}
+ROWS = (drop, add)
+VALUES = (*ROWS, cut, flip)
 
 
 @pytest.fixture
@@ -75,8 +78,25 @@ async def test_state_before_the_window_is_there_and_roots_are_recomputed(
         assert gone["message"].startswith("history is not available below block")
     assert node.asked["getStorageProof"] == 0
     (found,) = examine(tmp_path / "ours", Silence()).values()
-    assert found.faults == {}
-    assert found.checked["blocks"] == WINDOW
+    assert (found.faults, found.notes) == ({}, [])
+    assert found.checked["blocks"] == found.checked["state roots"] == WINDOW
+
+
+async def test_the_doctor_finds_damage_of_the_state_before_the_window(
+    tmp_path: Path, nursery: trio.Nursery, made: MadeChain
+) -> None:
+    node = MadeNode(made, nursery)
+    async with followed(tmp_path, {"a": node}, **FULL) as world:
+        await until_pruned(world, made)
+    store = tmp_path / "ours/alt/chain"
+    # Of a class row the last byte is not the class.
+    for table, damages in {STORAGE_AT: VALUES, CLASS_AT: ROWS, COMPILED_AT: VALUES}.items():
+        key, value = first_row(store, TABLES, table)
+        assert key_number(key) < made.head.number - WINDOW
+        for damage in damages:
+            with damaged(store, TABLES, table, damage, key, value):
+                (found,) = examine(tmp_path / "ours", Silence()).values()
+            assert "roots" in found.faults, (table.name, damage)
 
 
 async def test_a_full_folder_takes_a_window_later_and_keeps_it(

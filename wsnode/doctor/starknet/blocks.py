@@ -191,7 +191,7 @@ class StarknetBlockCheck:
         found = self._roots.after(block)
         self._findings.checked["state roots"] += 1
         if found != row.new_root:
-            text = f"its state root is 0x{row.new_root.hex()}, and its diffs make 0x{found.hex()}"
+            text = f"its state root is 0x{row.new_root.hex()}, and the stored changes make 0x{found.hex()}"
             self._findings.fault("roots", text, number, row.hash)
             # Every later root would differ too.
             self._roots = None

@@ -156,10 +156,19 @@ def _first(reader: Reader, findings: FaultCollector) -> int:
 
 
 def _roots(reader: Reader, first: int, findings: FaultCollector) -> StateRoots | None:
-    if first > 0:
+    """Return the tries to which the first block's changes are applied, None if its state is not known."""
+    keeps_state = StarknetSnapshot(reader).keeps_state
+    if first > 0 and not keeps_state:
         findings.note(f"state roots were not computed: the state before block {first} is not known")
         return None
     if (needed := reader.entries(STORAGE_AT) * SLOT_BYTES) > MEMORY:
         findings.note(f"state roots were not computed: that would take up to {needed >> 20} MiB of memory")
         return None
-    return StateRoots()
+    if first == 0:
+        return StateRoots()
+    try:
+        # What the first block has replaced is not stored. Its changes are applied twice: the same state.
+        return StateRoots.of_head(reader, first)
+    except ValueError as error:
+        findings.fault("roots", f"the state before the window cannot be read: {error}", first)
+        return None
