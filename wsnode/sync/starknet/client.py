@@ -3,7 +3,6 @@
 Announced blocks are requested by hash: a number may name another block a moment later.
 """
 
-from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any, Final
 
@@ -198,21 +197,3 @@ async def fetch_class(upstream: Upstream, block_hash: bytes, class_hash: bytes) 
         upstream.client.score.failed()
         raise UpstreamError("invalid", f"{named} hashes to {felt_text(found.class_hash)}")
     return ContractClass(found.kind, class_hash, found.rendered)
-
-
-def storage_proof_params(
-    block_hash: bytes,
-    contracts: Sequence[bytes],
-    slots: Mapping[bytes, Sequence[bytes]],
-    class_hashes: Sequence[bytes] = (),
-) -> dict[str, Any]:
-    """Return the parameters of `getStorageProof` for a block: contracts, and keys of slots by contract."""
-    return {
-        "block_id": {"block_hash": felt_text(block_hash)},
-        "class_hashes": [felt_text(each) for each in class_hashes],
-        "contract_addresses": [felt_text(each) for each in contracts],
-        "contracts_storage_keys": [
-            {"contract_address": felt_text(address), "storage_keys": [felt_text(key) for key in keys]}
-            for address, keys in slots.items()
-        ],
-    }

@@ -1,5 +1,6 @@
 """Storage proof of an upstream that is passed on to a client: what is asked for, and its verification."""
 
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -9,7 +10,6 @@ from wsnode.starknet.felt import felt_text
 from wsnode.starknet.followed.state import ProofRequest
 from wsnode.starknet.native import StarknetProvedState, verify_starknet_proof
 from wsnode.starknet.rpc.params import MOST_PROVED_KEYS
-from wsnode.sync.starknet.client import storage_proof_params
 from wsnode.untrusted.decoding import JsonDecoder
 
 
@@ -25,6 +25,24 @@ class _Proof(msgspec.Struct, frozen=True):
 
 
 _decode = JsonDecoder(_Proof).decode
+
+
+def storage_proof_params(
+    block_hash: bytes,
+    contracts: Sequence[bytes],
+    slots: Mapping[bytes, Sequence[bytes]],
+    class_hashes: Sequence[bytes] = (),
+) -> dict[str, Any]:
+    """Return the parameters of `getStorageProof` for a block: contracts, and keys of slots by contract."""
+    return {
+        "block_id": {"block_hash": felt_text(block_hash)},
+        "class_hashes": [felt_text(each) for each in class_hashes],
+        "contract_addresses": [felt_text(each) for each in contracts],
+        "contracts_storage_keys": [
+            {"contract_address": felt_text(address), "storage_keys": [felt_text(key) for key in keys]}
+            for address, keys in slots.items()
+        ],
+    }
 
 
 class PassedProof:

@@ -23,8 +23,8 @@ from wsnode.starknet.rpc.errors import (
 )
 from wsnode.starknet.snapshot import StarknetSnapshot
 from wsnode.sync.follow.upstream import Upstream, Upstreams
-from wsnode.sync.starknet.client import ask, fetch_class, storage_proof_params
-from wsnode.sync.starknet.passed_proof import PassedProof
+from wsnode.sync.starknet.client import ask, fetch_class
+from wsnode.sync.starknet.passed_proof import PassedProof, storage_proof_params
 from wsnode.untrusted.decoding import MalformedError
 from wsnode.upstream.errors import UpstreamError, UpstreamRefusedError
 
