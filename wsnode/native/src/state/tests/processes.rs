@@ -35,7 +35,9 @@ fn a_reader_follows_a_writer_whose_map_grows() {
     chain.advance();
     chain.store.commit().unwrap();
     assert!(chain.store.environment.file_size().unwrap() > SMALL_MAP as u64);
-    std::fs::write(folder.0.join("grown"), chain.store.head().state_root).unwrap();
+    // The reader finds the file with its content.
+    std::fs::write(folder.0.join("draft"), chain.store.head().state_root).unwrap();
+    std::fs::rename(folder.0.join("draft"), folder.0.join("grown")).unwrap();
     assert!(reader.wait().unwrap().success());
 }
 
@@ -49,7 +51,6 @@ fn other_process_reads() {
     assert_eq!(store.committed_head().unwrap().number, 0);
     std::fs::write(folder.join("reading"), "").unwrap();
     wait_for(&folder.join("grown"));
-    std::thread::sleep(Duration::from_millis(50));
     let head = store.committed_head().unwrap();
     assert_eq!(head.state_root.to_vec(), std::fs::read(folder.join("grown")).unwrap());
     let view = at(&store, 0);
