@@ -46,8 +46,6 @@ class DevelopmentSettings(msgspec.Struct, frozen=True):
     """Time of the beginning, in seconds since 1970; None for the system clock's."""
     telling: EventPrinterSettings = EventPrinterSettings()
     fork: ForkedFrom | None = None
-    funds: bytes | None = None
-    """JSON of the accounts that a forked chain gets again after a reset."""
     refork: "Refork | None" = None
     """Maker of the factory that moves the chain to another block, None if it cannot move."""
     page: Mapping[str, Any] = {}
@@ -91,7 +89,6 @@ class DevelopmentService:
             epoch=settings.epoch,
             impersonates_all=settings.impersonates_all,
             time=settings.time,
-            funds=settings.funds,
             fork=settings.fork,
             forks=None if settings.refork is None else settings.refork(opened),
         )

@@ -74,12 +74,10 @@ def forked_from(source: ForkSource, genesis: bytes) -> ForkedFrom:
 
 
 def forked_settings(
-    settings: DevelopmentSettings, place: ChainFolder, source: ForkSource, funds: tuple[Sequence[bytes], int]
+    settings: DevelopmentSettings, place: ChainFolder, source: ForkSource
 ) -> DevelopmentSettings:
     """Return the settings of the chain in a folder, which began on another chain's block."""
-    genesis = place.read_genesis()
-    fork = forked_from(source, genesis)
-    return msgspec.structs.replace(settings, fork=fork, funds=funds_of(genesis, *funds))
+    return msgspec.structs.replace(settings, fork=forked_from(source, place.read_genesis()))
 
 
 def reforking(
@@ -153,10 +151,8 @@ class TemporaryForkFactory:
             is_kept=False,
         )
         chain = Chain.open(place.path, writer=True, durable=False)
-        genesis = place.read_genesis()
-        fork = forked_from(source, genesis)
-        old = self._chain.folder.path
-        return ForkedChain(chain, fork, funds_of(genesis, *self._funds), partial(self._follow, source, old))
+        fork = forked_from(source, place.read_genesis())
+        return ForkedChain(chain, fork, partial(self._follow, source, self._chain.folder.path))
 
     async def _follow(self, source: ForkSource, old: Path) -> None:
         self._urls = source.urls

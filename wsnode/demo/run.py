@@ -252,7 +252,7 @@ def _forked(
         fork=beginning.fork,
         code_size_limit=beginning.code_size_limit,
     )
-    settings = forked_settings(settings, place, source, _funds(beginning))
+    settings = forked_settings(settings, place, source)
     return settings if is_kept else msgspec.structs.replace(settings, refork=refork)
 
 

@@ -141,9 +141,8 @@ class MemoryForks:
         await trio.to_thread.run_sync(begin_fork, place, [client], forking.block)
         chain = Chain.open(place, writer=True, durable=False)
         source = ForkSource([forking.url or present.url])
-        funds = funds_of(ChainFolder(place).read_genesis(), *FUNDED)
         began = forked_from(source, ChainFolder(place).read_genesis())
-        return ForkedChain(chain, began, funds, partial(self._forking.move, [client]))
+        return ForkedChain(chain, began, partial(self._forking.move, [client]))
 
 
 def begin_fork(place: Path, clients: Sequence[MemoryClient], block: int | None) -> None:
@@ -174,8 +173,7 @@ def forked_playground(
     genesis = ChainFolder(place).read_genesis()
     fork = forked_from(ForkSource([f"http://{clients[0].address.host}/key"]), genesis)
     refork = None if moves_to is None else partial(MemoryForks, folder, moves_to)
-    funds = funds_of(genesis, *FUNDED)
-    settings = DevelopmentSettings(0, ACCOUNTS, fork=fork, funds=funds, refork=refork)
+    settings = DevelopmentSettings(0, ACCOUNTS, fork=fork, refork=refork)
     with playground(folder, clients=clients, settings=settings) as opened:
         yield opened
 

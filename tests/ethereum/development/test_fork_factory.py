@@ -17,6 +17,8 @@ from tests.ethereum.development.playground import (
     playground,
 )
 from wsnode.demo import exchange, token
+from wsnode.ethereum.snapshot import Snapshot
+from wsnode.server.access.router import Caller
 
 pytestmark = pytest.mark.slow
 
@@ -199,6 +201,24 @@ def test_a_reset_leads_back_to_the_fork_with_funded_accounts(market: Market, for
     assert fork.balance(STRANGER) == market.chain.balance(STRANGER)
     with pytest.raises(RefusedError, match="a kept chain stays forked at block"):
         fork("anvil_reset", {"forking": {"blockNumber": 1}})
+
+
+def store_version(chain: Playground) -> int:
+    with chain.network.open_view(Caller(network="")) as view:
+        assert isinstance(view, Snapshot)
+        return view.reader.version
+
+
+def test_a_reset_is_one_commit_so_nobody_sees_the_fork_without_its_accounts(fork: Playground) -> None:
+    funded = fork.balance(CREATOR)
+    fork("anvil_setBalance", STRANGER, "0x7")
+    fork.send(to=STRANGER, value="0x1")
+    before = store_version(fork)
+    fork("anvil_reset")
+    assert store_version(fork) == before + 1
+    assert fork.balance(CREATOR) == funded == 10_000 * ETHER
+    fork("anvil_reset")
+    assert fork.balance(CREATOR) == funded, "the accounts are a patch that stays"
 
 
 def test_it_says_what_it_was_forked_from(market: Market, fork: Playground) -> None:

@@ -148,9 +148,13 @@ def test_filters_go_on_with_the_new_blocks(fork: Playground, caplog: pytest.LogC
 
 def test_what_reads_the_chain_before_goes_on_reading_it(fork: Playground, one: Playground) -> None:
     head = fork.block()
+    fork("anvil_setBalance", STRANGER, "0x7")
     with fork.dispatcher.open_view(None) as view:
         move(fork, jsonRpcUrl="http://other")
         assert view.hash_of(2).hex() == head["hash"][2:]
-        account = view.state.account(bytes.fromhex(CREATOR[2:]), (2, view.head.hash))
-        # What was set on top of its block is gone, as after any reset.
-        assert account[1] == one.balance(CREATOR, "0x2")
+        balances = [
+            view.state.account(bytes.fromhex(each[2:]), (2, view.head.hash))[1]
+            for each in (CREATOR, STRANGER)
+        ]
+        # What was set on top of its block is undone, but not the funds of its accounts, as after any reset.
+        assert balances == [10_000 * ETHER, one.balance(STRANGER, "0x2")]

@@ -11,7 +11,6 @@ import trio
 
 from wsnode.ethereum.building.gas_limit import GAS_LIMIT_TARGET
 from wsnode.ethereum.chain import Chain
-from wsnode.ethereum.codec.rows import header_fields
 from wsnode.ethereum.codec.transactions import PooledTransaction
 from wsnode.ethereum.development.builder import EPOCH, check_branch, replace_blocks
 from wsnode.ethereum.development.clock import ClockSetting
@@ -32,6 +31,7 @@ from wsnode.ethereum.head import Head
 from wsnode.ethereum.pool.pool import TransactionPool
 from wsnode.ethereum.primitives.values import Address, Hash32, hexadecimal
 from wsnode.ethereum.state import MissingStateError
+from wsnode.ethereum.storage import state_patches
 from wsnode.ethereum.storage.errors import ChainIdsError
 from wsnode.ethereum.tree.head_writer import HeadObserver
 
@@ -110,7 +110,6 @@ class DevelopmentChain(BlockMaker):
         epoch: int = EPOCH,
         impersonates_all: bool = False,
         time: int | None = None,
-        funds: bytes | None = None,
         fork: ForkedFrom | None = None,
         forks: ForkFactory | None = None,
     ) -> None:
@@ -118,9 +117,8 @@ class DevelopmentChain(BlockMaker):
 
         With `on_request` blocks are made only on request. The blocks' gas limit moves towards `gas_limit`.
         `epoch` is the length of an epoch in blocks. With `impersonates_all` no account needs signatures. The
-        clock begins at `time`, also after a reset. `funds` changes accounts of the first block's state, also
-        after a reset, as JSON in the form of state overrides. `forks` makes a chain with a `fork` begin on
-        another block.
+        clock begins at `time`, also after a reset. A chain with a `fork` began on a block of another chain,
+        and a reset keeps the first patch of that block; `forks` makes it begin on another block.
         """
         super().__init__(
             chain,
@@ -136,7 +134,6 @@ class DevelopmentChain(BlockMaker):
         self._set_first_time()
         self._revert_points = RevertPoints()
         self._first_fee_recipient = fee_recipient
-        self._funds = funds
         self._forks = forks
         self.fork = fork
         self.impersonation = Impersonation(is_general=impersonates_all)
@@ -191,17 +188,12 @@ class DevelopmentChain(BlockMaker):
         """
         async with self._lock:
             begun = None if forking is None else await self._begun_elsewhere(forking)
+            first_root = state_patches.unpatched_root if self.fork is None else state_patches.begun_root
             with self._chain.snapshot() as view:
-                number = view.earliest
-                first = view.header(number)
-            assert first is not None, "the first block is stored"
-            await self._go_back(number, Hash32(header_fields(first).state_root))
+                number, root = view.earliest, first_root(view.reader, view.earliest)
+            await self._go_back(number, root)
             if begun is not None:
                 await self._become(begun)
-            elif (funds := self._funds) is not None:
-                await written(lambda: self._builder.patch(funds))
-                self._tree.tell()
-                self._pool.refresh()
             self._revert_points.clear()
             self.decide(ClockSetting(), NO_WISHES)
             self._set_first_time()
@@ -227,7 +219,7 @@ class DevelopmentChain(BlockMaker):
         with self._publishing_as_one(takes_back=False):
             self._chain.become(begun.chain)
             self._builder.tree.reset()
-        self.fork, self._funds = begun.fork, begun.funds
+        self.fork = begun.fork
         await begun.follow()
         self._pool.refresh()
 

@@ -14,8 +14,6 @@ class ForkedChain(msgspec.Struct, frozen=True):
 
     chain: Chain
     fork: ForkedFrom
-    funds: bytes
-    """Account changes to apply after each reset, as state overrides; they are applied already."""
     follow: Callable[[], Awaitable[None]]
     """Function that directs requests for state to the new chain's nodes, called once the chain is in use."""
 

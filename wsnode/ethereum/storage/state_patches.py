@@ -44,6 +44,12 @@ def unpatched_root(reader: Reader | Writer, number: int) -> Hash32:
     return Hash32(header_fields(row).state_root)
 
 
+def begun_root(reader: Reader, number: int) -> Hash32:
+    """Return the state root after a block and its first patch, by which a fork gets its accounts."""
+    first = next(scan(reader, META, _prefix(number), _prefix(number + 1)), None)
+    return unpatched_root(reader, number) if first is None else _patch(first[1]).state_root
+
+
 def patches_since(reader: Reader | Writer, number: int, root: bytes) -> Sequence[StatePatch] | None:
     """Return the patches of block `number` made since its state last had `root`, oldest first.
 
