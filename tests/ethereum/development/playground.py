@@ -17,7 +17,7 @@ from wsnode.demo.development_service import DevelopmentService, DevelopmentSetti
 from wsnode.demo.genesis import development_genesis
 from wsnode.demo.run import begin
 from wsnode.ethereum.building.gas_limit import GAS_LIMIT_TARGET
-from wsnode.ethereum.development.control import DevelopmentControl
+from wsnode.ethereum.development.chain import DevelopmentChain
 from wsnode.ethereum.pool.limits import DEVELOPMENT_POOL_LIMITS
 from wsnode.ethereum.rpc.common.limits import CallLimits
 from wsnode.jsonrpc.dispatcher import Dispatcher
@@ -47,9 +47,7 @@ class RefusedError(Exception):
 class Playground:
     """Calls methods of one chain; each result has to fit the chain's own document."""
 
-    def __init__(
-        self, ask: Ask, network: Network, dispatcher: Dispatcher, control: DevelopmentControl
-    ) -> None:
+    def __init__(self, ask: Ask, network: Network, dispatcher: Dispatcher, control: DevelopmentChain) -> None:
         self._ask = ask
         self.network = network
         self.dispatcher = dispatcher

@@ -95,7 +95,7 @@ ACCOUNTS_AT_ONCE = 50
 
 
 class DevelopmentChain(BlockMaker):
-    """Development chain with all changes that tests request; implements `DevelopmentControl`."""
+    """Development chain with all changes that tests request."""
 
     def __init__(
         self,

@@ -12,7 +12,7 @@ from wsnode.ethereum.codec.transactions import (
     sign_transaction,
     unsigned_transaction,
 )
-from wsnode.ethereum.development.control import DevelopmentControl
+from wsnode.ethereum.development.chain import DevelopmentChain
 from wsnode.ethereum.pool.pool import TransactionPool
 from wsnode.ethereum.primitives.values import Address, Hash32
 from wsnode.ethereum.rpc.calls.call_object import CallObject
@@ -61,7 +61,7 @@ class DevelopmentAccountMethods:
         chain: Chain,
         wallet: SigningMethods,
         pool: TransactionPool,
-        control: DevelopmentControl,
+        control: DevelopmentChain,
         completion: TransactionFiller,
         inclusion: InclusionWaiter,
         execution: ExecutionCheck,

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import msgspec
 
 from wsnode.ethereum.chain import Chain
-from wsnode.ethereum.development.control import DevelopmentControl
+from wsnode.ethereum.development.chain import DevelopmentChain
 from wsnode.ethereum.pool.pool import TransactionPool
 from wsnode.ethereum.rpc.calls.access_lists import AccessListMethods
 from wsnode.ethereum.rpc.calls.methods import CallMethods
@@ -36,7 +36,7 @@ from wsnode.jsonrpc.registry import Registry
 class DevelopmentSetup(msgspec.Struct, frozen=True):
     """Control of a development chain, and the private keys of its accounts."""
 
-    control: DevelopmentControl
+    control: DevelopmentChain
     secrets: Sequence[bytes]
     gas_price: int | None = None
     """Price in wei to advise before there are base fees; None for the price of recent blocks."""

@@ -9,7 +9,8 @@ import msgspec
 
 from wsnode.ethereum.chain import Chain
 from wsnode.ethereum.codec.rendering import render_block
-from wsnode.ethereum.development.control import BLOCKS_AT_ONCE, ControlError, DevelopmentControl
+from wsnode.ethereum.development.chain import DevelopmentChain
+from wsnode.ethereum.development.control import BLOCKS_AT_ONCE, ControlError
 from wsnode.ethereum.pool.pool import TransactionPool
 from wsnode.ethereum.primitives.values import hexadecimal
 from wsnode.ethereum.rpc.common.limits import CallLimits
@@ -130,7 +131,7 @@ def refusals() -> Iterator[None]:
 class MiningMethods:
     """Mining on demand, its automatic modes, and snapshots."""
 
-    def __init__(self, control: DevelopmentControl) -> None:
+    def __init__(self, control: DevelopmentChain) -> None:
         self._control = control
 
     def mine(self, params: MineParameters) -> Steps:
@@ -206,7 +207,7 @@ class UrlParameters(msgspec.Struct, array_like=True, frozen=True, gc=False):
 class ForkUrlMethods:
     """Names the node that is forked."""
 
-    def __init__(self, control: DevelopmentControl) -> None:
+    def __init__(self, control: DevelopmentChain) -> None:
         self._control = control
 
     def set(self, params: UrlParameters) -> bytes:
@@ -221,7 +222,7 @@ class ForkUrlMethods:
 class LoggingMethods:
     """Switches the log of the chain's events."""
 
-    def __init__(self, control: DevelopmentControl) -> None:
+    def __init__(self, control: DevelopmentChain) -> None:
         self._control = control
 
     def set(self, params: SwitchParameters) -> bytes:
@@ -235,7 +236,7 @@ class LoggingMethods:
         return TRUE
 
 
-def metadata_of(control: DevelopmentControl) -> Callable[[Snapshot], dict[str, Any]]:
+def metadata_of(control: DevelopmentChain) -> Callable[[Snapshot], dict[str, Any]]:
     """Return the handler of anvil_metadata."""
     instance = f"0x{token_hex(32)}"
 
@@ -261,7 +262,7 @@ def metadata_of(control: DevelopmentControl) -> Callable[[Snapshot], dict[str, A
     return metadata
 
 
-def settings_of(control: DevelopmentControl, pool: TransactionPool) -> Callable[[Snapshot], dict[str, Any]]:
+def settings_of(control: DevelopmentChain, pool: TransactionPool) -> Callable[[Snapshot], dict[str, Any]]:
     """Return the handler of anvil_nodeInfo."""
 
     def settings(view: Snapshot) -> dict[str, Any]:
@@ -293,7 +294,7 @@ def settings_of(control: DevelopmentControl, pool: TransactionPool) -> Callable[
     return settings
 
 
-def add_methods(registry: Registry, control: DevelopmentControl, pool: TransactionPool) -> None:
+def add_methods(registry: Registry, control: DevelopmentChain, pool: TransactionPool) -> None:
     """Register this module's methods."""
     mining, logging = MiningMethods(control), LoggingMethods(control)
     fork_url = ForkUrlMethods(control)
@@ -329,7 +330,7 @@ def add_methods(registry: Registry, control: DevelopmentControl, pool: Transacti
 class MinedBlockMethods:
     """Blocks mined on one development chain, with the outputs of their transactions."""
 
-    def __init__(self, chain: Chain, control: DevelopmentControl, traces: DebugTraceMethods) -> None:
+    def __init__(self, chain: Chain, control: DevelopmentChain, traces: DebugTraceMethods) -> None:
         self._chain = chain
         self._control = control
         self._traces = traces

@@ -4,7 +4,7 @@ from typing import Final
 
 import msgspec
 
-from wsnode.ethereum.development.control import DevelopmentControl
+from wsnode.ethereum.development.chain import DevelopmentChain
 from wsnode.ethereum.primitives.values import Hash32
 from wsnode.ethereum.rpc.common.results import NULL
 from wsnode.ethereum.rpc.development.mining import TRUE, SecondsParameters, Steps, boolean, done, refusals
@@ -41,7 +41,7 @@ class RandomValueParameters(msgspec.Struct, array_like=True, frozen=True, gc=Fal
 class ClockMethods:
     """The methods that set the time of the next blocks."""
 
-    def __init__(self, control: DevelopmentControl) -> None:
+    def __init__(self, control: DevelopmentChain) -> None:
         self._control = control
 
     def increase(self, params: SecondsParameters) -> bytes:
@@ -85,7 +85,7 @@ class ChainIdParameters(msgspec.Struct, array_like=True, frozen=True, gc=False):
 class NextBlockMethods:
     """The methods that set other members of the next blocks' headers."""
 
-    def __init__(self, control: DevelopmentControl, oracle: PriceOracle) -> None:
+    def __init__(self, control: DevelopmentChain, oracle: PriceOracle) -> None:
         self._control = control
         self._oracle = oracle
 
@@ -135,7 +135,7 @@ class NextBlockMethods:
         return TRUE
 
 
-def add_methods(registry: Registry, control: DevelopmentControl, oracle: PriceOracle) -> None:
+def add_methods(registry: Registry, control: DevelopmentChain, oracle: PriceOracle) -> None:
     """Register this module's methods."""
     clock, wanted = ClockMethods(control), NextBlockMethods(control, oracle)
     for handler, result, names in (

@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 
-from wsnode.ethereum.development.control import DevelopmentControl
+from wsnode.ethereum.development.chain import DevelopmentChain
 from wsnode.ethereum.primitives.values import Address, Hash32, hexadecimal
 from wsnode.ethereum.rpc.common.results import NULL, data
 from wsnode.ethereum.rpc.common.schemas import HASH
@@ -61,7 +61,7 @@ class DropTransactionParameters(msgspec.Struct, array_like=True, frozen=True, gc
 class PatchMethods:
     """The methods; `answer` is the result of one without a value: null for anvil, true for hardhat."""
 
-    def __init__(self, control: DevelopmentControl, answer: bytes) -> None:
+    def __init__(self, control: DevelopmentChain, answer: bytes) -> None:
         self._control = control
         self._answer = answer
 
@@ -134,7 +134,7 @@ class PatchMethods:
         return self._answer
 
 
-def add_methods(registry: Registry, control: DevelopmentControl) -> None:
+def add_methods(registry: Registry, control: DevelopmentChain) -> None:
     """Register this module's methods."""
     method = partial(registry.method, view=False)
     of_anvil, of_hardhat = PatchMethods(control, NULL), PatchMethods(control, TRUE)

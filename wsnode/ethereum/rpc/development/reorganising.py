@@ -8,8 +8,8 @@ import msgspec
 
 from wsnode.ethereum.chain import Chain
 from wsnode.ethereum.codec.transactions import PooledTransaction
+from wsnode.ethereum.development.chain import DevelopmentChain
 from wsnode.ethereum.development.control import (
-    DevelopmentControl,
     ReorganisationRequest,
     ScheduledTransaction,
 )
@@ -51,9 +51,7 @@ class ObjectParameters(msgspec.Struct, array_like=True, frozen=True, gc=False):
 class ReorganisationMethods:
     """The reorganisation methods of one chain."""
 
-    def __init__(
-        self, chain: Chain, accounts: DevelopmentAccountMethods, control: DevelopmentControl
-    ) -> None:
+    def __init__(self, chain: Chain, accounts: DevelopmentAccountMethods, control: DevelopmentChain) -> None:
         self._chain = chain
         self._accounts = accounts
         self._control = control
@@ -137,7 +135,7 @@ def _targets(transactions: Iterable[PlacedTransaction]) -> Iterable[int] | None:
 
 
 def add_methods(
-    registry: Registry, chain: Chain, accounts: DevelopmentAccountMethods, control: DevelopmentControl
+    registry: Registry, chain: Chain, accounts: DevelopmentAccountMethods, control: DevelopmentChain
 ) -> None:
     """Register this module's methods."""
     reorganising = ReorganisationMethods(chain, accounts, control)

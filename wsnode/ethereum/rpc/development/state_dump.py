@@ -8,7 +8,7 @@ import msgspec
 
 from wsnode.ethereum.codec.blocks import keccak256
 from wsnode.ethereum.codec.dumps import read_dump
-from wsnode.ethereum.development.control import DevelopmentControl
+from wsnode.ethereum.development.chain import DevelopmentChain
 from wsnode.ethereum.not_found import header_not_found
 from wsnode.ethereum.primitives.values import Address, hexadecimal
 from wsnode.ethereum.rpc.common.parameters import Flag
@@ -66,7 +66,7 @@ class AnvilDump(msgspec.Struct, frozen=True):
 class StateDumpMethods:
     """The methods that dump and load all accounts."""
 
-    def __init__(self, control: DevelopmentControl) -> None:
+    def __init__(self, control: DevelopmentChain) -> None:
         self._control = control
 
     def dump(self, view: Snapshot, _params: DumpParameters) -> Steps:
@@ -159,7 +159,7 @@ def _expanded(dump: bytes, most_bytes: int) -> bytes:
     return b"".join(pieces)
 
 
-def add_methods(registry: Registry, control: DevelopmentControl) -> None:
+def add_methods(registry: Registry, control: DevelopmentChain) -> None:
     """Register this module's methods."""
     chain_state = StateDumpMethods(control)
     for prefix in ("anvil", "hardhat"):

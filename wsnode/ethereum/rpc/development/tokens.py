@@ -7,7 +7,7 @@ from typing import Any, Final
 import msgspec
 
 from wsnode.ethereum.chain import Chain
-from wsnode.ethereum.development.control import DevelopmentControl
+from wsnode.ethereum.development.chain import DevelopmentChain
 from wsnode.ethereum.primitives.values import Address, hexadecimal
 from wsnode.ethereum.rpc.calls.access_lists import AccessListMethods, AccessListParameters
 from wsnode.ethereum.rpc.calls.call_object import CallObject
@@ -61,7 +61,7 @@ class TokenMethods:
     """The methods, which find a slot as anvil does: in the access list of the view's call."""
 
     def __init__(
-        self, chain: Chain, control: DevelopmentControl, calls: CallMethods, lists: AccessListMethods
+        self, chain: Chain, control: DevelopmentChain, calls: CallMethods, lists: AccessListMethods
     ) -> None:
         self._chain = chain
         self._control = control
