@@ -145,7 +145,7 @@ FLOORS = {
         "rpc",
     ),
     "sync": (
-        "source errors progress starknet_progress",
+        "errors progress starknet_progress",
         "rlp_files starknet_folder",
         "importer follow",
         "proofs starknet",

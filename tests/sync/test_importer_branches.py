@@ -9,27 +9,16 @@ from wsnode.ethereum.codec.headers import block_hash
 from wsnode.ethereum.state import InvalidBlockError
 from wsnode.sync.importer import Importer
 from wsnode.sync.progress import NullProgress
-from wsnode.sync.source import EncodedBlock, FilePosition
+from wsnode.sync.rlp_files import RlpFiles
 
 OLD, NEW = 1, 2
 
 
-class ListSource:
-    """Blocks from memory."""
-
-    def __init__(self, blocks: Sequence[bytes]) -> None:
-        self._batch = [EncodedBlock(block, "memory", 0) for block in blocks]
-
-    def next_batch(self) -> list[EncodedBlock]:
-        batch, self._batch = self._batch, []
-        return batch
-
-    def position(self) -> FilePosition:
-        return FilePosition(0, None)
-
-
 async def take(chain: Chain, blocks: Sequence[bytes]) -> None:
-    await Importer(chain, ListSource(blocks), NullProgress()).run()
+    file = chain.folder.path / "blocks.rlp"
+    file.write_bytes(b"".join(blocks))
+    with RlpFiles([str(file)]) as source:
+        await Importer(chain, source, NullProgress()).run()
 
 
 def hashes(blocks: Sequence[bytes]) -> list[bytes]:

@@ -15,10 +15,8 @@ from hypothesis import strategies as st
 from tests.drawing import examples
 from tests.geth_process import SPARING
 from tests.sync.random_chains import build, random_genesis
-from tests.sync.test_importer_branches import ListSource
+from tests.sync.test_importer_branches import take as import_blocks
 from wsnode.ethereum.chain import Chain
-from wsnode.sync.importer import Importer
-from wsnode.sync.progress import NullProgress
 
 pytestmark = pytest.mark.slow
 
@@ -37,7 +35,7 @@ def rows(folder: Path, genesis: bytes) -> list[tuple[bytes | None, ...]]:
 
 def take(folder: Path, genesis: bytes, blocks: Sequence[bytes]) -> None:
     async def run() -> None:
-        await Importer(chain, ListSource(blocks), NullProgress()).run()
+        await import_blocks(chain, blocks)
 
     with Chain.open(folder, genesis, writer=True, durable=False) as chain:
         trio.run(run)

@@ -5,13 +5,12 @@ import os
 import socket
 from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager
-from typing import Protocol
 
 import trio
 
 from wsnode.cluster.journal import JournalUnavailableError
 from wsnode.cluster.node_directory import REPORT_SECONDS, ClusterNode, NodeDirectory, PresentNodes
-from wsnode.ethereum.head import Head
+from wsnode.ethereum.chain import Chain
 from wsnode.ethereum.primitives.values import hexadecimal
 
 OpenMeeting = Callable[[], AbstractAsyncContextManager[NodeDirectory]]
@@ -24,19 +23,10 @@ def process_name() -> str:
     return f"{socket.gethostname()}:{os.getpid()}:{os.urandom(4).hex()}"
 
 
-class HeadSource(Protocol):
-    """Chain with a head."""
-
-    @property
-    def head(self) -> Head:
-        """Return number and hash of the highest canonical block of this node."""
-        ...
-
-
 class ClusterMembership:
     """Membership of this node among the nodes of a chain; `run` has to be running."""
 
-    def __init__(self, chain: HeadSource, open_meeting: OpenMeeting, name: str, url: str | None) -> None:
+    def __init__(self, chain: Chain, open_meeting: OpenMeeting, name: str, url: str | None) -> None:
         """Prepare to announce this process by its `name`; without a `url` the others do not learn of it."""
         self._chain = chain
         self.open = open_meeting

@@ -29,8 +29,7 @@ from wsnode.ethereum.tree.statuses import InvalidBlock, Status, UnknownParentBlo
 from wsnode.ethereum.tree.tree import BlockTree
 from wsnode.sync.errors import SourceError, UnknownParentError
 from wsnode.sync.progress import ImportProgress, ProgressStep
-from wsnode.sync.rlp_files import RlpFiles
-from wsnode.sync.source import BlockSource, EncodedBlock, FilePosition
+from wsnode.sync.rlp_files import EncodedBlock, FilePosition, RlpFiles
 
 COMMIT_BYTES: Final = 1 << 23
 COMMIT_BLOCKS: Final = 4096
@@ -62,7 +61,7 @@ class Importer:
     def __init__(
         self,
         chain: Chain,
-        source: BlockSource,
+        source: RlpFiles,
         progress: ImportProgress,
     ) -> None:
         self._chain = chain

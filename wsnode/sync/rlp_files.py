@@ -12,10 +12,11 @@ from itertools import islice
 from typing import TYPE_CHECKING, BinaryIO, Final, Self, cast
 
 from wsnode.sync.errors import SourceError
-from wsnode.sync.source import EncodedBlock, FilePosition
 
 if TYPE_CHECKING:
     from _typeshed import WriteableBuffer
+
+import msgspec
 
 # Larger than any block that a gas limit ever allowed, small enough to hold a few in memory.
 MAX_BLOCK_SIZE: Final = 1 << 26
@@ -27,6 +28,21 @@ _GZIP_MAGIC: Final = b"\x1f\x8b"
 _BUFFER: Final = 1 << 20
 _SHORT_LIST: Final = 0xC0
 _LONG_LIST: Final = 0xF7
+
+
+class EncodedBlock(msgspec.Struct, frozen=True):
+    """RLP of a block, with its file and its offset."""
+
+    encoded: bytes
+    source: str
+    offset: int
+
+
+class FilePosition(msgspec.Struct, frozen=True):
+    """The position of a source in bytes on the disk, and its size, None for a pipe."""
+
+    read: int
+    whole: int | None
 
 
 class RlpFiles:

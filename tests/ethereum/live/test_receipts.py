@@ -17,13 +17,11 @@ from tests.ethereum.rpc.logs.test_subscriptions import ACCEPTED, REFUSED
 from tests.geth_process import GETH
 from tests.live.client import Client
 from tests.node_process import PATIENCE
-from tests.sync.test_importer_branches import ListSource
+from tests.sync.test_importer_branches import take as import_blocks
 from wsnode.ethereum.chain import Chain
 from wsnode.ethereum.live import hub, pages
 from wsnode.ethereum.live.position import Position
 from wsnode.server.limits import Limits
-from wsnode.sync.importer import Importer
-from wsnode.sync.progress import NullProgress
 
 KIND = "transactionReceipts"
 LOGS = [(EMITTERS[0], TOPICS[:1]), (EMITTERS[1], TOPICS[:2])]
@@ -235,7 +233,7 @@ async def test_receipts_are_told_as_geth_tells_them(peer: tuple[Geth, Peer], tmp
     ]
     genesis = (files("wsnode.demo") / "genesis.json").read_bytes()
     with Chain.open(tmp_path, genesis, writer=True, durable=False) as chain:
-        await Importer(chain, ListSource(blocks), NullProgress()).run()
+        await import_blocks(chain, blocks)
         growing = GrowingChain(chain)
         async with open_node(growing) as ours:
             client = await ours.connect()

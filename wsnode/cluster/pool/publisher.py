@@ -1,9 +1,9 @@
 """Task that publishes the pool of a journal's writer to the other nodes."""
 
 import logging
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from itertools import islice
-from typing import Final, Protocol
+from typing import Final
 
 import msgspec
 import trio
@@ -23,15 +23,6 @@ from wsnode.cluster.pool.stream import OpenStream, PoolStream, PoolStreamChanged
 from wsnode.cluster.records import RecordId
 from wsnode.ethereum.pool.entry import PoolEntry
 from wsnode.ethereum.pool.pool import TransactionPool
-
-
-class PoolReader(Protocol):
-    """Pool that is read."""
-
-    @property
-    def entries(self) -> Mapping[bytes, PoolEntry]:
-        """Return the live mapping of all entries, by hash."""
-        ...
 
 
 class PoolDiff(msgspec.Struct, frozen=True):
@@ -60,7 +51,7 @@ class PoolJournalDiff:
 
     def __init__(
         self,
-        pool: PoolReader,
+        pool: TransactionPool,
         *,
         most: int = MOST_TRANSACTIONS,
         most_bytes: int = MOST_BYTES,
