@@ -9,6 +9,9 @@ from typing import Any, Protocol, TypeAlias
 Request: TypeAlias = tuple[str, bytes, bytes]
 """Request: its method, its parameters and its id; the last two are the sender's bytes, empty if absent."""
 
+JsonText: TypeAlias = bytes
+"""JSON text in UTF-8 of a whole value, such as a result, which is copied into the reply."""
+
 
 class RenderedJson(bytes):
     """JSON text to copy into the reply unchanged; plain `bytes` and `msgspec.Raw` are treated alike."""

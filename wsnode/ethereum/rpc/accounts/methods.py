@@ -20,7 +20,7 @@ from wsnode.ethereum.snapshot import Snapshot
 from wsnode.ethereum.state import ReorganisedError
 from wsnode.jsonrpc.registry import Registry
 from wsnode.jsonrpc.schema import record
-from wsnode.jsonrpc.work import Steps
+from wsnode.jsonrpc.work import JsonText, Steps
 
 Block: TypeAlias = tuple[BlockNumber, Hash32] | BuiltBlock
 
@@ -49,13 +49,13 @@ class StateMethods:
         self._pending = pending
         self._pool = pool
 
-    def get_balance(self, view: Snapshot, params: AccountParameters) -> bytes | Steps:
+    def get_balance(self, view: Snapshot, params: AccountParameters) -> JsonText | Steps:
         """Return the balance of an account after a block, in wei."""
         if is_pending(view, params.block.number):
             return self._pending.read(view, lambda block: _balance(view, params.address, block))
         return _balance(view, params.address, state_block(view, params.block))
 
-    def get_transaction_count(self, view: Snapshot, params: AccountParameters) -> bytes:
+    def get_transaction_count(self, view: Snapshot, params: AccountParameters) -> JsonText:
         """Return the nonce of an account after a block; `pending` counts its executable transactions too."""
         if not is_pending(view, params.block.number):
             return _nonce(view, params.address, state_block(view, params.block))
@@ -66,7 +66,7 @@ class StateMethods:
         except ReorganisedError:
             raise header_not_found() from None
 
-    def get_code(self, view: Snapshot, params: AccountParameters) -> bytes | Steps:
+    def get_code(self, view: Snapshot, params: AccountParameters) -> JsonText | Steps:
         """Return the code of an account after a block; for a delegated account, the designator (EIP-7702)."""
         if is_pending(view, params.block.number):
             return self._pending.read(view, lambda block: _code(view, params.address, block))
@@ -78,14 +78,14 @@ class StateMethods:
             return self._pending.read(view, lambda block: _account(view, params.address, block))
         return _account(view, params.address, state_block(view, params.block))
 
-    def get_storage_at(self, view: Snapshot, params: StorageParameters) -> bytes | Steps:
+    def get_storage_at(self, view: Snapshot, params: StorageParameters) -> JsonText | Steps:
         """Return the value of a storage slot after a block, 32 bytes."""
         if is_pending(view, params.block.number):
             return self._pending.read(view, lambda block: _storage(view, params, block))
         return _storage(view, params, state_block(view, params.block))
 
 
-def _balance(view: Snapshot, address: bytes, block: Block) -> bytes:
+def _balance(view: Snapshot, address: bytes, block: Block) -> JsonText:
     try:
         account = view.state.account(address, block)
     except ReorganisedError:
@@ -93,7 +93,7 @@ def _balance(view: Snapshot, address: bytes, block: Block) -> bytes:
     return quantity(account[1]) if account else b'"0x0"'
 
 
-def _nonce(view: Snapshot, address: bytes, block: Block) -> bytes:
+def _nonce(view: Snapshot, address: bytes, block: Block) -> JsonText:
     try:
         account = view.state.account(address, block)
     except ReorganisedError:
@@ -110,14 +110,14 @@ def _account(view: Snapshot, address: bytes, block: Block) -> dict[str, str]:
     return {"balance": hex(balance), "nonce": hex(nonce), "code": hexadecimal(code)}
 
 
-def _code(view: Snapshot, address: bytes, block: Block) -> bytes:
+def _code(view: Snapshot, address: bytes, block: Block) -> JsonText:
     try:
         return data(view.state.code(address, block))
     except ReorganisedError:
         raise header_not_found() from None
 
 
-def _storage(view: Snapshot, params: StorageParameters, block: Block) -> bytes:
+def _storage(view: Snapshot, params: StorageParameters, block: Block) -> JsonText:
     try:
         return data(view.state.storage(params.address, slot_of(params.position), block))
     except ValueError as error:

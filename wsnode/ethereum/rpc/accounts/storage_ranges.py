@@ -22,7 +22,7 @@ from wsnode.jsonrpc.codec import register_type
 from wsnode.jsonrpc.errors import server_error
 from wsnode.jsonrpc.registry import Registry
 from wsnode.jsonrpc.schema import mapping_of, or_null, record
-from wsnode.jsonrpc.work import Step
+from wsnode.jsonrpc.work import JsonText, Step
 
 _SIGNED: Final = 1 << 63
 _RANGE: Final = record(
@@ -55,7 +55,9 @@ class StorageRangeMethods:
         self._pending = pending
         self.timed_out = server_error("execution timeout")
 
-    def storage_range_at(self, view: Snapshot, params: StorageRangeParameters) -> Generator[Step, Any, bytes]:
+    def storage_range_at(
+        self, view: Snapshot, params: StorageRangeParameters
+    ) -> Generator[Step, Any, JsonText]:
         """Return `{storage, nextKey}`: slots of a contract before a transaction, by hash; the next slot's
         hash.
         """

@@ -14,6 +14,7 @@ from wsnode.ethereum.snapshot import Snapshot
 from wsnode.jsonrpc.errors import RESOURCE_NOT_FOUND, RpcError
 from wsnode.jsonrpc.registry import Registry
 from wsnode.jsonrpc.schema import Schema, list_of, or_null, record
+from wsnode.jsonrpc.work import JsonText
 
 NO_ACCESS_LIST: Final = RpcError(RESOURCE_NOT_FOUND, "Resource not found")
 """The block is unknown to debug_getRawBlockAccessList, or older than Amsterdam."""
@@ -35,7 +36,7 @@ _ACCOUNT: Final = record(
 )
 
 
-def get_block_access_list(view: Snapshot, params: BlockParameters) -> bytes:
+def get_block_access_list(view: Snapshot, params: BlockParameters) -> JsonText:
     """Return every account and slot that a block touched, with their new values, or null beyond the head.
 
     Index 0 stands for the system calls before the transactions, n for transaction n - 1, and the last index
@@ -45,7 +46,7 @@ def get_block_access_list(view: Snapshot, params: BlockParameters) -> bytes:
     return NULL if encoded is None else render_access_list(encoded)
 
 
-def get_raw_block_access_list(view: Snapshot, params: BlockParameters) -> bytes:
+def get_raw_block_access_list(view: Snapshot, params: BlockParameters) -> JsonText:
     """Return the RLP of a block's access list."""
     encoded = _access_list(view, params.block)
     if encoded is None:

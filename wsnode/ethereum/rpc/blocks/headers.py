@@ -13,11 +13,12 @@ from wsnode.ethereum.snapshot import Snapshot
 from wsnode.jsonrpc.errors import RpcError
 from wsnode.jsonrpc.registry import Registry
 from wsnode.jsonrpc.schema import or_null, reference
+from wsnode.jsonrpc.work import JsonText
 
 Header: TypeAlias = dict[str, str]
 
 
-def get_header_by_number(view: Snapshot, params: NumberParameters) -> Header | bytes:
+def get_header_by_number(view: Snapshot, params: NumberParameters) -> Header | JsonText:
     """Return the header of a canonical block, or null beyond the head and for a tag that names no block."""
     number = None
     if not is_pending(view, params.block):
@@ -27,7 +28,7 @@ def get_header_by_number(view: Snapshot, params: NumberParameters) -> Header | b
     return NULL if header is None else _shown(header)
 
 
-def get_header_by_hash(view: Snapshot, params: BlockHashParameters) -> Header | bytes:
+def get_header_by_hash(view: Snapshot, params: BlockHashParameters) -> Header | JsonText:
     """Return the header of a block, canonical or not, or null if the hash is unknown."""
     number = view.number_of(params.hash)
     header = view.side_header(params.hash) if number is None else view.header(number)

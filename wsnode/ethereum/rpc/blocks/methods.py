@@ -18,6 +18,7 @@ from wsnode.ethereum.rpc.common.schemas import QUANTITY
 from wsnode.ethereum.snapshot import Snapshot
 from wsnode.jsonrpc.registry import Registry
 from wsnode.jsonrpc.schema import or_null, reference
+from wsnode.jsonrpc.work import JsonText
 
 HASH_BYTES: Final = 32
 _NO_MINER: Final = b"00" * 20
@@ -75,7 +76,7 @@ class BlockMethods:
     def __init__(self, pending: PendingState) -> None:
         self._pending = pending
 
-    def get_block_by_number(self, view: Snapshot, params: BlockByNumberParameters) -> bytes:
+    def get_block_by_number(self, view: Snapshot, params: BlockByNumberParameters) -> JsonText:
         """Return a canonical or the pending block, with transactions as hashes or objects, or null."""
         if is_pending(view, params.block):
             return self._render_pending(view, full=params.full.is_set)
@@ -92,7 +93,7 @@ class BlockMethods:
             total_difficulty=None if view.spec.is_sealed_by_authority else view.total_difficulty(number),
         )
 
-    def _render_pending(self, view: Snapshot, *, full: bool) -> bytes:
+    def _render_pending(self, view: Snapshot, *, full: bool) -> JsonText:
         block = self._pending.after(view)
         if not view.caller.service_form:
             return _render_pending(block, full=full)
@@ -118,20 +119,20 @@ class BlockMethods:
             return block.header, block.body
         return numbered_rows(view, number)
 
-    def get_uncle_by_number(self, view: Snapshot, params: IndexByNumberParameters) -> bytes:
+    def get_uncle_by_number(self, view: Snapshot, params: IndexByNumberParameters) -> JsonText:
         """Return an uncle of a canonical block, or null if the block or the uncle does not exist."""
         return _render_uncle(view, self.rows_of(view, params.block), params.index)
 
-    def count_transactions_by_number(self, view: Snapshot, params: NumberParameters) -> bytes:
+    def count_transactions_by_number(self, view: Snapshot, params: NumberParameters) -> JsonText:
         """Return the number of transactions of a canonical or the pending block, or null beyond the head."""
         return _transaction_count(self.rows_of(view, params.block))
 
-    def count_uncles_by_number(self, view: Snapshot, params: NumberParameters) -> bytes:
+    def count_uncles_by_number(self, view: Snapshot, params: NumberParameters) -> JsonText:
         """Return the number of uncles of a canonical block, or null beyond the head."""
         return _uncle_count(self.rows_of(view, params.block))
 
 
-def get_block_by_hash(view: Snapshot, params: BlockByHashParameters) -> bytes:
+def get_block_by_hash(view: Snapshot, params: BlockByHashParameters) -> JsonText:
     """Return a block, canonical or not, with transactions as hashes or objects, or null."""
     found = view.block_rows(params.hash)
     if found is None:
@@ -146,22 +147,22 @@ def get_block_by_hash(view: Snapshot, params: BlockByHashParameters) -> bytes:
     )
 
 
-def get_uncle_by_hash(view: Snapshot, params: IndexByHashParameters) -> bytes:
+def get_uncle_by_hash(view: Snapshot, params: IndexByHashParameters) -> JsonText:
     """Return an uncle of a block, or null if the block or the uncle does not exist."""
     return _render_uncle(view, view.block_rows(params.hash), params.index)
 
 
-def count_transactions_by_hash(view: Snapshot, params: BlockHashParameters) -> bytes:
+def count_transactions_by_hash(view: Snapshot, params: BlockHashParameters) -> JsonText:
     """Return the number of transactions of a block, or null if the hash is unknown."""
     return _transaction_count(view.block_rows(params.hash))
 
 
-def count_uncles_by_hash(view: Snapshot, params: BlockHashParameters) -> bytes:
+def count_uncles_by_hash(view: Snapshot, params: BlockHashParameters) -> JsonText:
     """Return the number of uncles of a block, or null if the hash is unknown."""
     return _uncle_count(view.block_rows(params.hash))
 
 
-def _render_pending(block: BuiltBlock, *, full: bool) -> bytes:
+def _render_pending(block: BuiltBlock, *, full: bool) -> JsonText:
     """Return the pending block as geth does: `hash`, `miner` and `nonce` are null.
 
     Its transactions name the hash nevertheless.
@@ -177,18 +178,18 @@ def _render_pending(block: BuiltBlock, *, full: bool) -> bytes:
     return text
 
 
-def _render_uncle(view: Snapshot, found: Rows | None, index: int) -> bytes:
+def _render_uncle(view: Snapshot, found: Rows | None, index: int) -> JsonText:
     if found is None:
         return NULL
     uncle = render_uncle(found[1], index, with_total_difficulty=view.caller.service_form)
     return NULL if uncle is None else uncle
 
 
-def _transaction_count(found: Rows | None) -> bytes:
+def _transaction_count(found: Rows | None) -> JsonText:
     return NULL if found is None else quantity(transaction_count(found[1]))
 
 
-def _uncle_count(found: Rows | None) -> bytes:
+def _uncle_count(found: Rows | None) -> JsonText:
     return NULL if found is None else quantity(len(ommer_hashes(found[1])) // HASH_BYTES)
 
 

@@ -32,7 +32,7 @@ from wsnode.ethereum.state import (
 from wsnode.jsonrpc.errors import server_error
 from wsnode.jsonrpc.registry import Registry
 from wsnode.jsonrpc.schema import STRING, list_of, record, reference
-from wsnode.jsonrpc.work import CancelToken, RunInThread, Step
+from wsnode.jsonrpc.work import CancelToken, JsonText, RunInThread, Step
 
 Listed: TypeAlias = tuple[bytes, int, str | None] | Interrupted
 
@@ -62,7 +62,7 @@ class AccessListMethods:
         self._allows_zero_fees = allows_zero_fees
         self.timed_out = server_error(f"execution aborted (timeout = {limits.call_seconds:g}s)")
 
-    def create(self, view: Snapshot, params: AccessListParameters) -> Generator[Step, Any, bytes]:
+    def create(self, view: Snapshot, params: AccessListParameters) -> Generator[Step, Any, JsonText]:
         """Return `{accessList, gasUsed}` of a call: the accounts and slots it touches, its gas with that
         list.
         """

@@ -37,7 +37,7 @@ from wsnode.ethereum.state import (
 )
 from wsnode.jsonrpc.errors import RpcError, TimeLimitError, out_of_time, server_error
 from wsnode.jsonrpc.registry import Registry
-from wsnode.jsonrpc.work import RunInThread, Step
+from wsnode.jsonrpc.work import JsonText, RunInThread, Step
 
 PARAMETERS: Final = TextParameters(CallParameters)
 
@@ -85,7 +85,7 @@ class CallMethods:
         """
         return (yield from self.call(view, PARAMETERS.read(params)))
 
-    def call_at_once(self, view: Snapshot, params: bytes) -> bytes | Steps:
+    def call_at_once(self, view: Snapshot, params: bytes) -> JsonText | Steps:
         """Return the result of a short call, or the steps that continue a long one."""
         outcome = self._from_text(run_call_text, view, params)
         if isinstance(outcome, bytes):
@@ -138,7 +138,7 @@ class CallMethods:
         """
         return (yield from self.estimate_gas(view, PARAMETERS.read(params)))
 
-    def estimate_at_once(self, view: Snapshot, params: bytes) -> bytes | Steps:
+    def estimate_at_once(self, view: Snapshot, params: bytes) -> JsonText | Steps:
         """Return the result of a short estimate, or the steps that continue a long one."""
         require_known_gas(view)
         estimate = self._from_text(estimate_call_text, view, params)

@@ -48,7 +48,7 @@ from wsnode.jsonrpc.errors import (
 )
 from wsnode.jsonrpc.registry import Registry
 from wsnode.jsonrpc.schema import list_of, reference
-from wsnode.jsonrpc.work import CancelToken, RunInThread, Step
+from wsnode.jsonrpc.work import CancelToken, JsonText, RunInThread, Step
 
 CODES: Final = {
     "nonce_too_low": NONCE_TOO_LOW,
@@ -96,14 +96,14 @@ class SimulationMethods:
         self._pending = pending
         self.timed_out = RpcError(INTERNAL_ERROR, f"execution aborted (timeout = {limits.call_seconds:g}s)")
 
-    def simulate(self, view: Snapshot, params: SimulationParameters) -> Generator[Step, Any, bytes]:
+    def simulate(self, view: Snapshot, params: SimulationParameters) -> Generator[Step, Any, JsonText]:
         """Return the list of simulated blocks, each with the results of its calls."""
         if not params.simulation.blocks:
             raise invalid_params("empty input")
         require_known_gas(view)
         header = yield from self._pending.header(view, params.block)
 
-        def run(token: CancelToken) -> bytes:
+        def run(token: CancelToken) -> JsonText:
             flag = CancelFlag()
             token.link(flag.set)
             simulation = self._prepare(view, params)

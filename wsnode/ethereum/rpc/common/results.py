@@ -4,17 +4,17 @@ from binascii import hexlify
 from typing import Final
 
 from wsnode.jsonrpc.errors import RpcError, invalid_params
-from wsnode.jsonrpc.work import RenderedJson
+from wsnode.jsonrpc.work import JsonText, RenderedJson
 
 NULL: Final = RenderedJson(b"null")
 
 
-def quantity(number: int) -> bytes:
+def quantity(number: int) -> JsonText:
     """Return the JSON text of a number: hex without leading zeros."""
     return b'"0x%x"' % number
 
 
-def data(content: bytes) -> bytes:
+def data(content: bytes) -> JsonText:
     """Return the JSON text of bytes: two digits each."""
     return b'"0x' + hexlify(content) + b'"'
 

@@ -40,7 +40,7 @@ from wsnode.ethereum.state import (
 )
 from wsnode.jsonrpc.errors import RpcError, limit_exceeded, response_too_large, server_error, shortened
 from wsnode.jsonrpc.registry import Registry
-from wsnode.jsonrpc.work import CancelToken, RunInThread, Step
+from wsnode.jsonrpc.work import CancelToken, JsonText, RunInThread, Step
 
 _SECONDS: Final = {
     "ns": 1e-9,
@@ -226,7 +226,7 @@ class DebugTraceMethods:
         """Return the traces of a block's transactions, or of the one at `index`."""
         seconds = self._seconds(view, options)
 
-        def run(flag: CancelFlag, most_bytes: int) -> bytes | str:
+        def run(flag: CancelFlag, most_bytes: int) -> JsonText | str:
             return trace_block(
                 view.state,
                 found,
@@ -247,7 +247,7 @@ class DebugTraceMethods:
         has_base_fee = header.base_fee is not None or options.block_overrides.has_base_fee
         seconds = self._seconds(view, options)
 
-        def run(flag: CancelFlag, most_bytes: int) -> bytes | str:
+        def run(flag: CancelFlag, most_bytes: int) -> JsonText | str:
             return trace_call(
                 view.state,
                 found,
@@ -315,7 +315,7 @@ def _tracing(run: Callable[[CancelFlag, int], Traced | str], most_bytes: int) ->
     return work
 
 
-def _refused_one_by_one(found: Rows, options: TraceOptions) -> bytes:
+def _refused_one_by_one(found: Rows, options: TraceOptions) -> JsonText:
     """Return geth's error for each transaction under a tracer that it takes for JavaScript."""
     try:
         options.encoded()

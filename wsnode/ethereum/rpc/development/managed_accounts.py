@@ -36,7 +36,7 @@ from wsnode.ethereum.snapshot import CallerContext
 from wsnode.jsonrpc.errors import server_error
 from wsnode.jsonrpc.registry import Registry
 from wsnode.jsonrpc.schema import list_of, reference
-from wsnode.jsonrpc.work import Step
+from wsnode.jsonrpc.work import JsonText, Step
 
 MAX_GAS: Final = 1 << 24
 """The highest gas limit of a transaction since Osaka."""
@@ -80,7 +80,7 @@ class DevelopmentAccountMethods:
         more = [address for address in self._control.impersonation.addresses if address not in self._wallet]
         return [f"0x{address.hex()}" for address in [*known, *more]]
 
-    def fee_recipient(self) -> bytes:
+    def fee_recipient(self) -> JsonText:
         """Return the fee recipient of the next blocks, an address."""
         return data(self._control.fee_recipient)
 

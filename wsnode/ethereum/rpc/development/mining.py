@@ -29,7 +29,7 @@ from wsnode.jsonrpc.errors import invalid_params
 from wsnode.jsonrpc.parameters import ArgumentOrListParameters, ParameterDecoder
 from wsnode.jsonrpc.registry import Registry
 from wsnode.jsonrpc.schema import BOOLEAN, list_of, or_null, reference
-from wsnode.jsonrpc.work import Await, RenderedJson, Step
+from wsnode.jsonrpc.work import Await, JsonText, RenderedJson, Step
 
 TRUE: Final = RenderedJson(b"true")
 FALSE: Final = RenderedJson(b"false")
@@ -90,7 +90,7 @@ class SwitchParameters(msgspec.Struct, array_like=True, frozen=True, gc=False):
     enabled: Flag
 
 
-def boolean(value: bool) -> bytes:
+def boolean(value: bool) -> JsonText:
     """Return the JSON text of a truth value."""
     return TRUE if value else FALSE
 
@@ -159,16 +159,16 @@ class MiningMethods:
         yield from done(lambda: self._control.set_automatic(enabled=params.enabled.is_set))
         return NULL
 
-    def get_automine(self) -> bytes:
+    def get_automine(self) -> JsonText:
         """Return whether automatic mining is on: each transaction gets a block immediately."""
         return boolean(self._control.is_automatic)
 
-    def set_interval(self, params: SecondsParameters) -> bytes:
+    def set_interval(self, params: SecondsParameters) -> JsonText:
         """Return null; from now on a block is mined every `seconds`, or none on a schedule if 0."""
         self._control.set_interval(int(params.seconds))
         return NULL
 
-    def get_interval(self) -> bytes:
+    def get_interval(self) -> JsonText:
         """Return the seconds between two scheduled blocks, a number, or null without interval mining."""
         interval = self._control.interval
         return NULL if interval is None else f"{interval:.15g}".encode()
@@ -210,7 +210,7 @@ class ForkUrlMethods:
     def __init__(self, control: DevelopmentChain) -> None:
         self._control = control
 
-    def set(self, params: UrlParameters) -> bytes:
+    def set(self, params: UrlParameters) -> JsonText:
         """Return null; a chain that is no fork has no such node to replace, and stays as it is."""
         if self._control.fork is not None:
             raise invalid_params(
@@ -225,12 +225,12 @@ class LoggingMethods:
     def __init__(self, control: DevelopmentChain) -> None:
         self._control = control
 
-    def set(self, params: SwitchParameters) -> bytes:
+    def set(self, params: SwitchParameters) -> JsonText:
         """Return null; the log of the chain's events is on or off from now on."""
         self._control.log.enabled = params.enabled.is_set
         return NULL
 
-    def hardhat_set(self, params: SwitchParameters) -> bytes:
+    def hardhat_set(self, params: SwitchParameters) -> JsonText:
         """Return true; the log of the chain's events is on or off from now on."""
         self.set(params)
         return TRUE
@@ -347,7 +347,7 @@ class MinedBlockMethods:
                 blocks.append((yield from self._block(view, number)))
         return b"[%b]" % b",".join(blocks)
 
-    def _block(self, view: Snapshot, number: int) -> Generator[Step, Any, bytes]:
+    def _block(self, view: Snapshot, number: int) -> Generator[Step, Any, JsonText]:
         found = rows(view, number)
         # Another call may have removed it meanwhile.
         text = b"null" if found is None else render_block(*found, full=True)

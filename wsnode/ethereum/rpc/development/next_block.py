@@ -15,6 +15,7 @@ from wsnode.ethereum.snapshot import Snapshot
 from wsnode.jsonrpc.errors import invalid_params
 from wsnode.jsonrpc.registry import Registry
 from wsnode.jsonrpc.schema import BOOLEAN, COUNT
+from wsnode.jsonrpc.work import JsonText
 
 MOST_SECONDS: Final = 10**12
 """The latest time in seconds for `evm_setTime`, as with anvil: 29,700 years from now."""
@@ -44,12 +45,12 @@ class ClockMethods:
     def __init__(self, control: DevelopmentChain) -> None:
         self._control = control
 
-    def increase(self, params: SecondsParameters) -> bytes:
+    def increase(self, params: SecondsParameters) -> JsonText:
         """Return the seconds by which the chain's clock is now ahead of the system clock."""
         with refusals():
             return b"%d" % self._control.increase_time(params.seconds)
 
-    def set(self, params: SecondsParameters) -> bytes:
+    def set(self, params: SecondsParameters) -> JsonText:
         """Return the seconds by which the chain's clock has moved forward, 0 if it moved back.
 
         A number above 10^12 is in milliseconds.
@@ -59,19 +60,19 @@ class ClockMethods:
         with refusals():
             return b"%d" % max(self._control.set_time(timestamp), 0)
 
-    def set_next(self, params: SecondsParameters) -> bytes:
+    def set_next(self, params: SecondsParameters) -> JsonText:
         """Return null; the next block will have this timestamp."""
         with refusals():
             self._control.set_next_timestamp(params.seconds)
         return NULL
 
-    def set_interval(self, params: SecondsParameters) -> bytes:
+    def set_interval(self, params: SecondsParameters) -> JsonText:
         """Return null; from now on the timestamps of two blocks differ by `seconds`."""
         with refusals():
             self._control.set_timestamp_interval(params.seconds)
         return NULL
 
-    def remove_interval(self) -> bytes:
+    def remove_interval(self) -> JsonText:
         """Return whether a fixed difference between timestamps was set, and remove it."""
         return boolean(self._control.set_timestamp_interval(None))
 
@@ -89,7 +90,7 @@ class NextBlockMethods:
         self._control = control
         self._oracle = oracle
 
-    def base_fee(self, view: Snapshot, params: WeiParameters) -> bytes:
+    def base_fee(self, view: Snapshot, params: WeiParameters) -> JsonText:
         """Return null; the next block will have this base fee in wei, from which those of later blocks
         follow.
         """
@@ -99,26 +100,26 @@ class NextBlockMethods:
             self._control.set_next_base_fee(params.wei)
         return NULL
 
-    def hardhat_base_fee(self, view: Snapshot, params: WeiParameters) -> bytes:
+    def hardhat_base_fee(self, view: Snapshot, params: WeiParameters) -> JsonText:
         """Return true; the next block will have this base fee in wei, from which those of later blocks
         follow.
         """
         self.base_fee(view, params)
         return TRUE
 
-    def gas_price(self, view: Snapshot, params: WeiParameters) -> bytes:
+    def gas_price(self, view: Snapshot, params: WeiParameters) -> JsonText:
         """Return null; before London's rules, transactions without a price get this one from now on."""
         if head_header(view).base_fee is not None:
             raise invalid_params("anvil_setMinGasPrice is not supported when EIP-1559 is active")
         self._oracle.set_price_before_london(params.wei)
         return NULL
 
-    def hardhat_gas_price(self, view: Snapshot, params: WeiParameters) -> bytes:
+    def hardhat_gas_price(self, view: Snapshot, params: WeiParameters) -> JsonText:
         """Return true; before London's rules, transactions without a price get this one from now on."""
         self.gas_price(view, params)
         return TRUE
 
-    def gas_limit(self, params: GasParameters) -> bytes:
+    def gas_limit(self, params: GasParameters) -> JsonText:
         """Return true; the next blocks will have this gas limit."""
         with refusals():
             self._control.set_gas_limit(params.gas)
@@ -129,7 +130,7 @@ class NextBlockMethods:
         yield from done(lambda: self._control.set_chain_id(params.chain_id))
         return NULL
 
-    def random_value(self, params: RandomValueParameters) -> bytes:
+    def random_value(self, params: RandomValueParameters) -> JsonText:
         """Return true; the next block will have this random value (`prevRandao`)."""
         self._control.set_next_randao(params.value)
         return TRUE

@@ -15,6 +15,7 @@ from wsnode.ethereum.rpc.development.parameters import LenientBytes, LenientCoun
 from wsnode.ethereum.rpc.development.schemas import ALWAYS_TRUE, NOTHING
 from wsnode.jsonrpc.registry import Registry
 from wsnode.jsonrpc.schema import BOOLEAN, or_null
+from wsnode.jsonrpc.work import JsonText
 
 
 class AddressParameters(msgspec.Struct, array_like=True, frozen=True, gc=False):
@@ -88,24 +89,24 @@ class PatchMethods:
         yield from self._patch(params.address, {"stateDiff": {slot: hexadecimal(params.value)}})
         return TRUE
 
-    def set_fee_recipient(self, params: AddressParameters) -> bytes:
+    def set_fee_recipient(self, params: AddressParameters) -> JsonText:
         """Return null (hardhat: true); the address is the fee recipient of the next blocks."""
         self._control.fee_recipient = params.address
         return self._answer
 
-    def impersonate(self, params: AddressParameters) -> bytes:
+    def impersonate(self, params: AddressParameters) -> JsonText:
         """Return null (hardhat: true); the account's transactions need no signature from now on."""
         self._control.impersonation.begin(params.address)
         return self._answer
 
-    def stop_impersonating(self, params: AddressParameters) -> bytes:
+    def stop_impersonating(self, params: AddressParameters) -> JsonText:
         """Return null (hardhat: whether the account was impersonated); its transactions need a signature
         again.
         """
         was_named = self._control.impersonation.end(params.address)
         return boolean(was_named) if self._answer == TRUE else self._answer
 
-    def impersonate_all(self, params: SwitchParameters) -> bytes:
+    def impersonate_all(self, params: SwitchParameters) -> JsonText:
         """Return null (hardhat: true); from now on no transaction needs a signature, or all do."""
         self._control.impersonation.is_general = params.enabled.is_set
         return self._answer

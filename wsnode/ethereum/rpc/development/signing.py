@@ -19,7 +19,7 @@ from wsnode.jsonrpc.errors import RpcError, invalid_params, server_error
 from wsnode.jsonrpc.registry import Registry
 from wsnode.jsonrpc.requests import count_values
 from wsnode.jsonrpc.session_limits import check_count
-from wsnode.jsonrpc.work import RunInThread, Step
+from wsnode.jsonrpc.work import JsonText, RunInThread, Step
 
 MOST_VALUES: Final = 20_000
 """JSON values in typed data, names among them: 10 us each."""
@@ -98,11 +98,11 @@ class SigningMethods:
     def __contains__(self, address: object) -> bool:
         return address in self._secrets
 
-    def sign(self, params: SignParameters) -> bytes:
+    def sign(self, params: SignParameters) -> JsonText:
         """Return the 65-byte signature of a message with the prefix `Ethereum Signed Message` (EIP-191)."""
         return data(sign_message(self.secret(params.address), params.message))
 
-    def personal_sign(self, params: PersonalSignParameters) -> bytes:
+    def personal_sign(self, params: PersonalSignParameters) -> JsonText:
         """Return the 65-byte signature of a prefixed message, as eth_sign does with its arguments swapped."""
         return data(sign_message(self.secret(params.address), params.message))
 

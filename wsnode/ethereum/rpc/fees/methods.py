@@ -13,6 +13,7 @@ from wsnode.ethereum.rpc.common.schemas import QUANTITY
 from wsnode.ethereum.snapshot import Snapshot
 from wsnode.jsonrpc.registry import Registry
 from wsnode.jsonrpc.schema import or_null
+from wsnode.jsonrpc.work import JsonText
 
 # geth's price oracle: eth/ethconfig, gasprice.Config, and the miner's default price to begin with.
 SAMPLED_BLOCKS: Final = 20
@@ -88,7 +89,7 @@ def _lowest_tips(view: Snapshot, number: int) -> list[int]:
     return [tip for tip in tips if tip >= IGNORED_BELOW][:SAMPLES_A_BLOCK]
 
 
-def _optional(number: int | None) -> bytes:
+def _optional(number: int | None) -> JsonText:
     return NULL if number is None else quantity(number)
 
 
@@ -103,21 +104,21 @@ def add_methods(registry: Registry, pending: PendingState, oracle: PriceOracle) 
     """Register this module's methods."""
 
     @registry.method("eth_maxPriorityFeePerGas", cacheable=True, result=QUANTITY)
-    def max_priority_fee(view: Snapshot) -> bytes:
+    def max_priority_fee(view: Snapshot) -> JsonText:
         """Return the suggested tip for a unit of gas, in wei."""
         return quantity(oracle.tip(view))
 
     @registry.method("eth_gasPrice", cacheable=True, result=QUANTITY)
-    def gas_price(view: Snapshot) -> bytes:
+    def gas_price(view: Snapshot) -> JsonText:
         """Return the suggested gas price, in wei: the suggested tip plus the head's base fee."""
         return quantity(oracle.tip(view) + (pending.advised_base_fee(head_header(view)) or 0))
 
     @registry.method("eth_baseFee", cacheable=True, result=or_null(QUANTITY))
-    def base_fee(view: Snapshot) -> bytes:
+    def base_fee(view: Snapshot) -> JsonText:
         """Return the base fee of the next block, in wei; null before London."""
         return _optional(pending.base_fee(view.spec, head_header(view)))
 
     @registry.method("eth_blobBaseFee", cacheable=True, result=or_null(QUANTITY))
-    def blob_base_fee(view: Snapshot) -> bytes:
+    def blob_base_fee(view: Snapshot) -> JsonText:
         """Return the head's price of a unit of blob gas, in wei; null before Cancun."""
         return _optional(head_header(view).blob_base_fee)

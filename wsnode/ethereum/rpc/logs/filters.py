@@ -24,6 +24,7 @@ from wsnode.ethereum.snapshot import CallerContext, Snapshot
 from wsnode.jsonrpc.errors import RESOURCE_NOT_FOUND, RpcError, limit_exceeded, server_error
 from wsnode.jsonrpc.registry import Registry
 from wsnode.jsonrpc.schema import BOOLEAN
+from wsnode.jsonrpc.work import JsonText
 
 
 class PendingParameters(msgspec.Struct, array_like=True, frozen=True, gc=False):
@@ -55,17 +56,17 @@ class FilterMethods:
         self._logs = LogMethods(limits)
         self._table = table or InMemoryFilters(limits)
 
-    def new_filter(self, view: Snapshot, params: LogParameters) -> bytes:
+    def new_filter(self, view: Snapshot, params: LogParameters) -> JsonText:
         """Return the id of a new filter of logs, to poll with eth_getFilterChanges."""
         first, last = live_range(params.filter)
         wanted = wanted_logs(params.filter, self._limits).between(first, last).canonical()
         return self._add(view, ChainFilter(view, wanted, params.filter))
 
-    def new_block_filter(self, view: Snapshot) -> bytes:
+    def new_block_filter(self, view: Snapshot) -> JsonText:
         """Return the id of a new filter of block hashes, to poll with eth_getFilterChanges."""
         return self._add(view, ChainFilter(view))
 
-    def new_pending_filter(self, view: Snapshot, params: PendingParameters) -> bytes:
+    def new_pending_filter(self, view: Snapshot, params: PendingParameters) -> JsonText:
         """Return the id of a new filter of pending transactions, to poll with eth_getFilterChanges."""
         return self._add(view, PendingFilter(self._feed, params.subject))
 
@@ -89,11 +90,11 @@ class FilterMethods:
             raise not_found()
         return (yield from self._logs.get_logs(view, LogParameters(found.filter_object)))
 
-    def uninstall(self, caller: CallerContext, params: IdParameters) -> bytes:
+    def uninstall(self, caller: CallerContext, params: IdParameters) -> JsonText:
         """Return whether a filter with this id existed, and remove it."""
         return b"true" if self._table.remove(params.id, caller) else b"false"
 
-    def _add(self, view: Snapshot, new: Filter) -> bytes:
+    def _add(self, view: Snapshot, new: Filter) -> JsonText:
         return b'"%b"' % self._table.add(new, view.caller).encode()
 
     def _find(self, view: Snapshot, identity: str) -> Filter:

@@ -34,10 +34,10 @@ from wsnode.ethereum.state import read_log_filter
 from wsnode.jsonrpc.errors import RpcError, invalid_params, limit_exceeded, server_error
 from wsnode.jsonrpc.generators import begun_at_once
 from wsnode.jsonrpc.registry import Registry
-from wsnode.jsonrpc.work import ReplyChunks
+from wsnode.jsonrpc.work import JsonText, ReplyChunks
 
 
-def logs_of_side_block(view: Snapshot, block_hash: bytes, wanted: LogFilter) -> bytes:
+def logs_of_side_block(view: Snapshot, block_hash: bytes, wanted: LogFilter) -> JsonText:
     """Return the matching logs of a known side block.
 
     Raises:
@@ -102,7 +102,7 @@ class LogMethods:
 
     def _below(
         self, view: Snapshot, wanted: LogFilter, first: int, last: int
-    ) -> Generator[Any, Any, list[bytes]]:
+    ) -> Generator[Any, Any, list[JsonText]]:
         """Return the texts of the logs of blocks below the first one, from another node.
 
         Raises:
@@ -132,7 +132,7 @@ class LogMethods:
         """
         return (yield from self.get_logs(view, PARAMETERS.read(params)))
 
-    def get_logs_at_once(self, view: Snapshot, params: bytes) -> bytes | ReplyChunks | Slices:
+    def get_logs_at_once(self, view: Snapshot, params: bytes) -> JsonText | ReplyChunks | Slices:
         """Return the logs of a short search, or the steps that continue a long one."""
         if view.below is not None:
             # The first step may ask another node.
@@ -184,7 +184,7 @@ def _is_below(view: Snapshot, block_hash: bytes) -> Generator[Any, Any, bool]:
 
 def _logs_of_upstream(
     view: Snapshot, wanted: LogFilter, blocks: dict[str, str]
-) -> Generator[Any, Any, bytes]:
+) -> Generator[Any, Any, JsonText]:
     """Return the JSON text of the logs of a block below the first one, from another node.
 
     Raises:

@@ -33,7 +33,7 @@ from wsnode.ethereum.snapshot import Snapshot
 from wsnode.jsonrpc.codec import register_type
 from wsnode.jsonrpc.errors import RESOURCE_NOT_FOUND, RpcError, invalid_params, limit_exceeded, server_error
 from wsnode.jsonrpc.registry import Registry
-from wsnode.jsonrpc.work import Step
+from wsnode.jsonrpc.work import JsonText, Step
 
 
 class HistorySearch(msgspec.Struct, frozen=True):
@@ -196,7 +196,7 @@ def _cursor_behind(view: Snapshot, page: LogPage, place: PageStart, digest: byte
     return LogCursor(last.number, last.hash, following - view.log_count_before(last.number), digest)
 
 
-def _rendered(texts: Sequence[bytes], cursor: LogCursor | ForkCursor | None, last: Head) -> bytes:
+def _rendered(texts: Sequence[bytes], cursor: LogCursor | ForkCursor | None, last: Head) -> JsonText:
     return b'{"logs":[%b],"cursor":%b,"block":%b}' % (
         b",".join(texts),
         msgspec.json.encode(cursor and str(cursor)),

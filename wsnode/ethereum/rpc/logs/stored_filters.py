@@ -44,7 +44,7 @@ from wsnode.jsonrpc.codec import UNREADABLE
 from wsnode.jsonrpc.errors import RESOURCE_UNAVAILABLE, RpcError, limit_exceeded
 from wsnode.jsonrpc.registry import Registry
 from wsnode.jsonrpc.schema import BOOLEAN
-from wsnode.jsonrpc.work import Await, Step, Steps
+from wsnode.jsonrpc.work import Await, JsonText, Step, Steps
 
 OF_BLOCKS: Final = b"[]"
 """The wish of a filter of blocks; that of a filter of logs is the parameters of eth_newFilter."""
@@ -81,7 +81,7 @@ class StoredFilterMethods:
         """Return the id of a new filter of block hashes, to poll with eth_getFilterChanges."""
         return (yield from self._add(caller, OF_BLOCKS, 0))
 
-    def new_pending_filter(self, caller: CallerContext, params: PendingParameters) -> bytes:
+    def new_pending_filter(self, caller: CallerContext, params: PendingParameters) -> JsonText:
         """Return the id of a new filter of pending transactions, to poll with eth_getFilterChanges."""
         return b'"%b"' % self._pending.add(PendingFilter(self._hub.pending, params.subject), caller).encode()
 

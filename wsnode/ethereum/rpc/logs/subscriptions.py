@@ -55,7 +55,7 @@ from wsnode.jsonrpc.errors import (
     server_error,
 )
 from wsnode.jsonrpc.schema import BOOLEAN
-from wsnode.jsonrpc.work import Step, Steps
+from wsnode.jsonrpc.work import JsonText, Step, Steps
 from wsnode.pubsub.subscription import EventChannel, Subscription
 
 _SUBSCRIBE_ERRORS: Final = (
@@ -90,7 +90,7 @@ class SubscriptionMethods:
             "transactionReceipts": self._receipts,
         }
 
-    def subscribe(self, channel: EventChannel, params: SubscribeParameters) -> bytes | Steps:
+    def subscribe(self, channel: EventChannel, params: SubscribeParameters) -> JsonText | Steps:
         """Return the id of a new subscription; its events follow as notifications on this connection."""
         if (options := params.start) is not None:
             with self._hub.snapshot() as view:
@@ -104,7 +104,7 @@ class SubscriptionMethods:
     ) -> Steps:
         return self._subscribe(channel, params.starting_at((yield from start)))
 
-    def _subscribe(self, channel: EventChannel, params: SubscribeParameters) -> bytes:
+    def _subscribe(self, channel: EventChannel, params: SubscribeParameters) -> JsonText:
         subscription = self._makers[params.kind](channel, params)
         self._require_room(channel, subscription.weight)
         channel.subscriptions.add(subscription)
@@ -124,7 +124,7 @@ class SubscriptionMethods:
                 message = "subscriptions name too many addresses, topics and transactions"
                 raise limit_exceeded(message, {"parameters": limit})
 
-    def unsubscribe(self, channel: EventChannel, params: IdParameters) -> bytes:
+    def unsubscribe(self, channel: EventChannel, params: IdParameters) -> JsonText:
         """Return true once the subscription has ended; no notification with this id follows."""
         if not channel.subscriptions.remove(params.id.encode(errors="replace")):
             raise server_error("subscription not found")

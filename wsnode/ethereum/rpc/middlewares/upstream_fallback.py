@@ -29,7 +29,7 @@ from wsnode.ethereum.snapshot import Snapshot
 from wsnode.jsonrpc.codec import UNREADABLE
 from wsnode.jsonrpc.errors import INVALID_PARAMS, INVALID_REQUEST, RpcError, server_error
 from wsnode.jsonrpc.method import HandlerKind, Middleware, TurnContext
-from wsnode.jsonrpc.work import RenderedJson, Step
+from wsnode.jsonrpc.work import JsonText, RenderedJson, Step
 from wsnode.untrusted.decoding import JsonDecoder, MalformedError
 from wsnode.upstream.errors import UpstreamError
 
@@ -192,7 +192,9 @@ class BlockFallback(UpstreamFallback):
             return (yield from self._nothing(view, params, block or hex(number), text))
         return RenderedJson(text)
 
-    def _nothing(self, view: Snapshot, params: bytes, block: str, text: bytes) -> Generator[Step, Any, bytes]:
+    def _nothing(
+        self, view: Snapshot, params: bytes, block: str, text: bytes
+    ) -> Generator[Step, Any, JsonText]:
         """Return the result for a block that has nothing at an index, or no transactions.
 
         Raises:
@@ -316,7 +318,7 @@ class RangeFallback(UpstreamFallback):
         parts = [part for text in (found, rest) if (part := text.strip()[1:-1].strip())]
         return RenderedJson(b"[" + b",".join(parts) + b"]")
 
-    def _ask_upstream(self, view: Snapshot, wanted: dict[str, Any]) -> Generator[Step, Any, bytes]:
+    def _ask_upstream(self, view: Snapshot, wanted: dict[str, Any]) -> Generator[Step, Any, JsonText]:
         found = yield from ask_below(view, self._name, [wanted])
         if not found.startswith(b"[") or is_above(found, self._end(view)):
             raise unanswered(UpstreamError("invalid", f"{self._name} of other blocks"))

@@ -15,6 +15,7 @@ from wsnode.ethereum.rpc.common.schemas import ADDRESS, HASH, QUANTITY
 from wsnode.ethereum.snapshot import Snapshot
 from wsnode.jsonrpc.registry import Registry
 from wsnode.jsonrpc.schema import BOOLEAN, STRING, list_of, mapping_of, text
+from wsnode.jsonrpc.work import JsonText
 from wsnode.release import release
 
 DEVELOPMENT_CLIENT: Final = "anvil/v1.7.1"
@@ -28,22 +29,22 @@ class DataParameters(msgspec.Struct, array_like=True, frozen=True, gc=False):
     content: Data
 
 
-def block_number(view: Snapshot) -> bytes:
+def block_number(view: Snapshot) -> JsonText:
     """Return the number of the head, a hex quantity as JSON text."""
     return quantity(view.number)
 
 
-def chain_id(view: Snapshot) -> bytes:
+def chain_id(view: Snapshot) -> JsonText:
     """Return the chain id that signatures of transactions include, a hex quantity as JSON text."""
     return quantity(view.chain_id)
 
 
-def network_id(view: Snapshot) -> bytes:
+def network_id(view: Snapshot) -> JsonText:
     """Return the chain id, a decimal string as JSON text."""
     return b'"%d"' % view.chain_id
 
 
-def sha3(params: DataParameters) -> bytes:
+def sha3(params: DataParameters) -> JsonText:
     """Return the Keccak-256 hash of `content`, 32 bytes."""
     return data(keccak256(params.content))
 
@@ -75,7 +76,7 @@ def add_methods(registry: Registry, version: Callable[[], str]) -> None:
     )
 
     @constant("web3_clientVersion", result=STRING)
-    def name_and_version() -> bytes:
+    def name_and_version() -> JsonText:
         """Return the client version: name, version, system and language, separated by slashes."""
         return msgspec.json.encode(version())
 
@@ -85,8 +86,8 @@ def add_methods(registry: Registry, version: Callable[[], str]) -> None:
         return dict.fromkeys(sorted({name.split("_")[0] for name in registry.methods if "_" in name}), "1.0")
 
 
-def _constant(answer: bytes, summary: str) -> Callable[[], bytes]:
-    def constant() -> bytes:
+def _constant(answer: bytes, summary: str) -> Callable[[], JsonText]:
+    def constant() -> JsonText:
         return answer
 
     constant.__doc__ = summary

@@ -19,7 +19,7 @@ from wsnode.jsonrpc.schema import (
     record,
     text,
 )
-from wsnode.jsonrpc.work import Await, Step
+from wsnode.jsonrpc.work import Await, JsonText, Step
 
 NUMBER: Final[Schema] = {"type": "number", "minimum": 0}
 BLOCK: Final = record({"number": QUANTITY, "hash": HASH})
@@ -160,7 +160,7 @@ class SyncMethods:
         progress = None if self._following is None else self._following.progress
         return False if progress is None else progress.members()
 
-    def peer_count(self) -> bytes:
+    def peer_count(self) -> JsonText:
         """Return the number of followed, healthy nodes."""
         return quantity(0 if self._following is None else self._following.peers)
 

@@ -16,7 +16,7 @@ from wsnode.ethereum.rpc.otterscan.parameters import ContractParameters, Ottersc
 from wsnode.ethereum.snapshot import Snapshot
 from wsnode.ethereum.state import CancelFlag, ReorganisedError, parity_creator
 from wsnode.jsonrpc.errors import server_error
-from wsnode.jsonrpc.work import RunInThread, Step
+from wsnode.jsonrpc.work import JsonText, RunInThread, Step
 
 DELEGATED: Final = b"\xef\x01\x00"
 """The first bytes of a delegated account's code (EIP-7702), which no transaction creates as a contract."""
@@ -47,7 +47,7 @@ class AccountHistoryMethods:
 
     def get_transaction_by_nonce(
         self, view: Snapshot, params: OtterscanNonceParameters
-    ) -> Generator[Step, Any, bytes]:
+    ) -> Generator[Step, Any, JsonText]:
         """Return the hash of the canonical transaction with this sender and nonce, or null."""
         sender, nonce = params.sender, params.nonce
         number = first_block(view, sender, lambda account: account is not None and account[0] > nonce)
@@ -59,7 +59,7 @@ class AccountHistoryMethods:
 
     def get_full_transaction_by_nonce(
         self, view: Snapshot, params: OtterscanNonceParameters
-    ) -> Generator[Step, Any, bytes]:
+    ) -> Generator[Step, Any, JsonText]:
         """Return the canonical transaction with this sender and nonce, or null."""
         found = msgspec.json.decode((yield from self.get_transaction_by_nonce(view, params)))
         transaction = None if found is None else stored_transaction(view.reader, bytes.fromhex(found[2:]))
@@ -128,7 +128,7 @@ def _code(view: Snapshot, address: bytes) -> bytes:
         raise header_not_found() from None
 
 
-def _sent_with(found: Rows, sender: bytes, nonce: int) -> bytes:
+def _sent_with(found: Rows, sender: bytes, nonce: int) -> JsonText:
     wanted = (f"0x{sender.hex()}", hex(nonce))
     block = msgspec.json.decode(render_block(*found, full=True), type=DecodedBlock)
     for transaction in block.transactions:

@@ -25,7 +25,7 @@ from wsnode.ethereum.snapshot import Snapshot
 from wsnode.ethereum.state import ReorganisedError, block_rewards
 from wsnode.jsonrpc.registry import Registry
 from wsnode.jsonrpc.schema import BOOLEAN, COUNT, or_null
-from wsnode.jsonrpc.work import RunInThread, Step
+from wsnode.jsonrpc.work import JsonText, RunInThread, Step
 
 API_LEVEL = 8
 """The level of the ots_ methods here: https://docs.otterscan.io/api-docs/ots-api."""
@@ -77,12 +77,12 @@ class OtterscanBlockMethods:
         return text
 
 
-def get_api_level(_view: Snapshot) -> bytes:
+def get_api_level(_view: Snapshot) -> JsonText:
     """Return the API level, a number by which Otterscan knows the available methods."""
     return b"%d" % API_LEVEL
 
 
-def get_header(view: Snapshot, params: OtterscanNumberParameters) -> bytes:
+def get_header(view: Snapshot, params: OtterscanNumberParameters) -> JsonText:
     """Return the header of a canonical block, or null beyond the head."""
     number = _number(view, params.block)
     found = None if number is None else rows(view, number)
@@ -92,7 +92,7 @@ def get_header(view: Snapshot, params: OtterscanNumberParameters) -> bytes:
     return msgspec.json.encode({name: value for name, value in block.items() if name not in NOT_IN_HEADERS})
 
 
-def with_time(receipt: bytes, timestamp: int) -> bytes:
+def with_time(receipt: bytes, timestamp: int) -> JsonText:
     """Return a receipt's JSON text with its block's time as a JSON number, as in erigon."""
     return b'%b,"timestamp":%d}' % (receipt[:-1], timestamp)
 
@@ -114,7 +114,7 @@ def _details(view: Snapshot, number: int | None) -> Steps:
     return text
 
 
-def _described(found: Rows, receipts: Row, own: int, of_ommers: int) -> bytes:
+def _described(found: Rows, receipts: Row, own: int, of_ommers: int) -> JsonText:
     block = msgspec.json.decode(render_block(*found, full=False))
     block["transactionCount"] = len(block.pop("transactions"))
     block["logsBloom"] = None
@@ -124,7 +124,7 @@ def _described(found: Rows, receipts: Row, own: int, of_ommers: int) -> bytes:
     return msgspec.json.encode({"block": block, "issuance": issuance, "totalFees": hex(fees)})
 
 
-def _page(found: Rows, receipts: Row, first: int, last: int) -> bytes:
+def _page(found: Rows, receipts: Row, first: int, last: int) -> JsonText:
     block = msgspec.json.decode(render_block(*found, full=True))
     block["transactionCount"] = len(block["transactions"])
     block["logsBloom"] = None

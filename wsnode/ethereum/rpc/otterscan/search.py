@@ -23,7 +23,7 @@ from wsnode.ethereum.rpc.otterscan.parameters import SearchParameters
 from wsnode.ethereum.snapshot import Snapshot
 from wsnode.ethereum.state import CancelFlag, ReorganisedError, parity_touching
 from wsnode.jsonrpc.errors import invalid_params, limit_exceeded, response_too_large, server_error
-from wsnode.jsonrpc.work import Step
+from wsnode.jsonrpc.work import JsonText, Step
 from wsnode.untrusted.decoding import JsonDecoder, decode_quantity
 from wsnode.upstream.errors import UpstreamError
 
@@ -208,7 +208,7 @@ class SearchPage:
         for index in indices if self.is_forward else reversed(indices):
             self.found.append((hashes[HASH_SIZE * index : HASH_SIZE * (index + 1)], timestamp))
 
-    def render(self, most: int, *, is_first: bool, is_last: bool) -> bytes:
+    def render(self, most: int, *, is_first: bool, is_last: bool) -> JsonText:
         """Return the JSON text of the page, the newest transactions first."""
         reader, shown = self.view.reader, self.found[::-1] if self.is_forward else self.found
         transactions, receipts, size = [], [], 0

@@ -16,6 +16,7 @@ from wsnode.ethereum.rpc.parity_traces.parameters import TracePath, TraceTypes
 from wsnode.ethereum.snapshot import Snapshot
 from wsnode.ethereum.state import CancelFlag, parity_block, parity_filter, parity_transaction
 from wsnode.jsonrpc.errors import server_error
+from wsnode.jsonrpc.work import JsonText
 
 ALL: Final = (1 << 63) - 1
 EVERY_TRACE: Final = b"{}"
@@ -76,7 +77,7 @@ class BlockTraceMethods:
         assert found is not None, "a transaction's block is stored"
         encoded, limits = msgspec.json.encode(form), self._limits
 
-        def run(flag: CancelFlag, most_bytes: int) -> bytes | str:
+        def run(flag: CancelFlag, most_bytes: int) -> JsonText | str:
             return parity_transaction(
                 view.state,
                 found,
@@ -96,7 +97,7 @@ class BlockTraceMethods:
             return NULL if found is None else NOTHING
         limits = self._limits
 
-        def run(flag: CancelFlag, most_bytes: int) -> tuple[bytes, int] | str:
+        def run(flag: CancelFlag, most_bytes: int) -> tuple[JsonText, int] | str:
             return parity_filter(
                 view.state,
                 found,
@@ -120,7 +121,7 @@ class BlockTraceMethods:
             return NULL if found is None else NOTHING
         types, limits = bytes(params.types), self._limits
 
-        def run(flag: CancelFlag, most_bytes: int) -> bytes | str:
+        def run(flag: CancelFlag, most_bytes: int) -> JsonText | str:
             return parity_block(
                 view.state,
                 found,

@@ -26,7 +26,7 @@ from wsnode.ethereum.rpc.parity_traces.parameters import TracedCalls, TraceTypes
 from wsnode.ethereum.snapshot import Snapshot
 from wsnode.ethereum.state import CancelFlag, call_gas_cap, parity_calls, parity_raw
 from wsnode.jsonrpc.errors import server_error
-from wsnode.jsonrpc.work import Step
+from wsnode.jsonrpc.work import JsonText, Step
 
 Results: TypeAlias = Generator[Step, Any, list[bytes]]
 
@@ -94,7 +94,7 @@ class CallTraceMethods:
         fields, limits, chain_id = fields_of(header), self._limits, view.spec.chain_id
         has_base_fee = fields.base_fee is not None or block_overrides.has_base_fee
 
-        def run(flag: CancelFlag, most_bytes: int) -> list[bytes] | str:
+        def run(flag: CancelFlag, most_bytes: int) -> list[JsonText] | str:
             messages = [
                 (message_of(call, chain_id=chain_id, with_base_fee=has_base_fee), bytes(types))
                 for call, types in calls
@@ -120,7 +120,7 @@ class CallTraceMethods:
         header = yield from self._pending.header(view, params.block)
         encoded, types, limits = bytes(params.transaction), bytes(params.types), self._limits
 
-        def run(flag: CancelFlag, most_bytes: int) -> bytes | str:
+        def run(flag: CancelFlag, most_bytes: int) -> JsonText | str:
             return parity_raw(
                 view.state,
                 header,

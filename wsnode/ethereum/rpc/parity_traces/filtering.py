@@ -17,7 +17,7 @@ from wsnode.ethereum.rpc.parity_traces.parameters import TraceFilter
 from wsnode.ethereum.snapshot import Snapshot
 from wsnode.ethereum.state import CancelFlag, parity_filter
 from wsnode.jsonrpc.errors import invalid_params, limit_exceeded, response_too_large
-from wsnode.jsonrpc.work import Step
+from wsnode.jsonrpc.work import JsonText, Step
 
 BLOCKS_AT_ONCE: Final = 64
 """Blocks read in one slice: a fraction of a millisecond."""
@@ -64,7 +64,7 @@ class FilteredTraces:
             self._add(number, *outcome)
         return True
 
-    def _traces_of(self, view: Snapshot, found: Rows, flag: CancelFlag) -> tuple[bytes, int] | str:
+    def _traces_of(self, view: Snapshot, found: Rows, flag: CancelFlag) -> tuple[JsonText, int] | str:
         return parity_filter(
             view.state,
             found,

@@ -20,7 +20,7 @@ from wsnode.jsonrpc.errors import RpcError, TimeLimitError, limit_exceeded
 from wsnode.jsonrpc.registry import Registry
 from wsnode.jsonrpc.resource_quota import ResourceQuota
 from wsnode.jsonrpc.schema import COUNT, reference
-from wsnode.jsonrpc.work import Await, Step, Steps
+from wsnode.jsonrpc.work import Await, JsonText, Step, Steps
 
 # geth's eth/ethconfig, TxSyncDefaultTimeout and TxSyncMaxTimeout.
 USUAL_SECONDS: Final = 20.0
@@ -59,7 +59,7 @@ class InclusionWaiter:
 
     def included(
         self, caller: CallerContext, sending: Generator[Step, Any, Hash32], timeout: Milliseconds | None
-    ) -> Generator[Step, Any, bytes]:
+    ) -> Generator[Step, Any, JsonText]:
         """Return the receipt of the transaction that `sending` sends, once a block includes it.
 
         Raises:
@@ -73,7 +73,7 @@ class InclusionWaiter:
         finally:
             self._waiting.give_back(caller.client)
 
-    def _receipt(self, sent: Hash32, seconds: float) -> Generator[Step, Any, bytes]:
+    def _receipt(self, sent: Hash32, seconds: float) -> Generator[Step, Any, JsonText]:
         end = time.monotonic() + seconds
         while True:
             # The head is read before the store: a block that arrives after that moves the head, which ends

@@ -27,19 +27,20 @@ from wsnode.ethereum.snapshot import Snapshot
 from wsnode.jsonrpc.errors import server_error
 from wsnode.jsonrpc.registry import Registry
 from wsnode.jsonrpc.schema import list_of, or_null, reference
+from wsnode.jsonrpc.work import JsonText
 
 
-def get_transaction_by_block_hash(view: Snapshot, params: IndexByHashParameters) -> bytes:
+def get_transaction_by_block_hash(view: Snapshot, params: IndexByHashParameters) -> JsonText:
     """Return the transaction at an index of a block, or null."""
     return _render(view.block_rows(params.hash), params.index)
 
 
-def get_transaction_receipt(view: Snapshot, params: HashParameters) -> bytes:
+def get_transaction_receipt(view: Snapshot, params: HashParameters) -> JsonText:
     """Return the receipt of a canonical transaction, or null if the hash is unknown."""
     return stored_receipt(view.reader, params.hash) or NULL
 
 
-def _receipts_by_hash(view: Snapshot, block: BlockParameter) -> bytes:
+def _receipts_by_hash(view: Snapshot, block: BlockParameter) -> JsonText:
     assert block.hash is not None
     number = view.number_of(block.hash)
     if number is not None:
@@ -54,11 +55,11 @@ def _receipts_by_hash(view: Snapshot, block: BlockParameter) -> bytes:
     return _receipts(found, receipts)
 
 
-def _receipts(found: tuple[bytes, Row] | None, receipts: Row | None) -> bytes:
+def _receipts(found: tuple[bytes, Row] | None, receipts: Row | None) -> JsonText:
     return NULL if found is None or receipts is None else render_receipts(*found, receipts)
 
 
-def _render(found: tuple[bytes, Row] | None, index: int, *, pending: bool = False) -> bytes:
+def _render(found: tuple[bytes, Row] | None, index: int, *, pending: bool = False) -> JsonText:
     transaction = None if found is None else render_transaction(*found, index, pending=pending)
     return NULL if transaction is None else transaction
 
@@ -70,20 +71,20 @@ class TransactionMethods:
         self._blocks = blocks
         self._pool = pool
 
-    def get_transaction_by_hash(self, view: Snapshot, params: HashParameters) -> bytes:
+    def get_transaction_by_hash(self, view: Snapshot, params: HashParameters) -> JsonText:
         """Return a canonical transaction or one in the pool, or null if the hash is unknown."""
         if (stored := stored_transaction(view.reader, params.hash)) is not None:
             return stored
         waiting = None if self._pool is None else self._pool.find(params.hash)
         return NULL if waiting is None else render_pooled_transaction(waiting)
 
-    def get_transaction_by_block_number(self, view: Snapshot, params: IndexByNumberParameters) -> bytes:
+    def get_transaction_by_block_number(self, view: Snapshot, params: IndexByNumberParameters) -> JsonText:
         """Return the transaction at an index of a canonical or the pending block, or null."""
         # Only the specification's form omits the place of a pending transaction.
         pending = view.caller.service_form and is_pending(view, params.block)
         return _render(self._blocks.rows_of(view, params.block), params.index, pending=pending)
 
-    def get_block_receipts(self, view: Snapshot, params: BlockParameters) -> bytes:
+    def get_block_receipts(self, view: Snapshot, params: BlockParameters) -> JsonText:
         """Return the list of a block's receipts, or null if the block is unknown."""
         block = params.block
         if block.number is None:

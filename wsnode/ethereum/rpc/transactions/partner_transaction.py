@@ -13,6 +13,7 @@ from wsnode.ethereum.codec.rendering import render_transaction
 from wsnode.ethereum.codec.rlp import Item, encode
 from wsnode.ethereum.primitives.values import hexadecimal
 from wsnode.ethereum.state import ChainSpec
+from wsnode.jsonrpc.work import JsonText
 
 Number = Annotated[str, msgspec.Meta(pattern=r"^0x[0-9a-fA-F]{1,64}\Z")]
 Content = Annotated[str, msgspec.Meta(pattern=r"^0x([0-9a-fA-F]{2})*\Z")]
@@ -79,7 +80,7 @@ class PartnerTransaction(msgspec.Struct, rename="camel"):
     authorization_list: list[Authorization] = []
 
 
-def checked_transaction(spec: ChainSpec, wanted: bytes, answer: Any) -> bytes:
+def checked_transaction(spec: ChainSpec, wanted: bytes, answer: Any) -> JsonText:
     """Return the JSON text of the transaction `wanted`, in this node's form.
 
     Raises:

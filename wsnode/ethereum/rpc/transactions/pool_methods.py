@@ -15,7 +15,7 @@ from wsnode.ethereum.primitives.values import Address
 from wsnode.ethereum.rpc.common.schemas import QUANTITY, TRANSACTION
 from wsnode.jsonrpc.registry import Registry
 from wsnode.jsonrpc.schema import STRING, Schema, list_of, mapping_of, record
-from wsnode.jsonrpc.work import ReplyChunks
+from wsnode.jsonrpc.work import JsonText, ReplyChunks
 
 NOTHING: Final = b'{"pending":{},"queued":{}}'
 _BY_NONCE: Final = mapping_of(TRANSACTION, "[0-9]+")
@@ -47,7 +47,7 @@ class PoolMethods:
         self._pool = pool
         self._accounts = accounts
 
-    def status(self) -> bytes:
+    def status(self) -> JsonText:
         """Return `{pending, queued}`: the number of executable transactions and of those that wait."""
         pool = self._pool
         return NONE if pool is None else b'{"pending":"0x%x","queued":"0x%x"}' % (pool.pending, pool.queued)
@@ -148,7 +148,7 @@ def _by_nonce(entries: Iterable[PoolEntry], written: _Written) -> Writing:
     written.pieces.append(b"}" if named else b"{}")
 
 
-def _line(transaction: PooledTransaction) -> bytes:
+def _line(transaction: PooledTransaction) -> JsonText:
     to = transaction.to
     target = "contract creation" if to is None else checksummed(to)
     price = f"{transaction.value} wei + {transaction.gas} gas × {transaction.max_fee} wei"

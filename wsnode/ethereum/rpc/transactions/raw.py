@@ -26,6 +26,7 @@ from wsnode.ethereum.snapshot import Snapshot
 from wsnode.jsonrpc.errors import RpcError, server_error
 from wsnode.jsonrpc.registry import Registry
 from wsnode.jsonrpc.schema import list_of, or_null
+from wsnode.jsonrpc.work import JsonText
 
 _NOTHING = data(b"")
 
@@ -40,17 +41,17 @@ class RawMethods:
         self._blocks = blocks
         self._pool = pool
 
-    def get_raw_block(self, view: Snapshot, params: BlockParameters) -> bytes:
+    def get_raw_block(self, view: Snapshot, params: BlockParameters) -> JsonText:
         """Return the RLP of a block, or `0x` beyond the head."""
         found = self._rows(view, params.block, "block")
         return _NOTHING if found is None else data(block_rlp(*found))
 
-    def get_raw_header(self, view: Snapshot, params: BlockParameters) -> bytes:
+    def get_raw_header(self, view: Snapshot, params: BlockParameters) -> JsonText:
         """Return the RLP of a block's header, or `0x` beyond the head."""
         found = self._rows(view, params.block, "header")
         return _NOTHING if found is None else data(encoded_items(block_rlp(*found))[0])
 
-    def get_raw_transaction(self, view: Snapshot, params: HashParameters) -> bytes:
+    def get_raw_transaction(self, view: Snapshot, params: HashParameters) -> JsonText:
         """Return the encoding of a canonical or pooled transaction without its blobs, or `0x` if unknown."""
         place = view.transaction(params.hash)
         found = None if place is None else rows(view, place[0])
@@ -59,11 +60,13 @@ class RawMethods:
         waiting = None if self._pool is None else self._pool.find(params.hash)
         return _NOTHING if waiting is None else data(waiting.encoded)
 
-    def get_raw_transaction_by_block_hash(self, view: Snapshot, params: IndexByHashParameters) -> bytes:
+    def get_raw_transaction_by_block_hash(self, view: Snapshot, params: IndexByHashParameters) -> JsonText:
         """Return the encoding of the transaction at an index of a block, without blobs, or `0x` if none."""
         return _indexed(view.block_rows(params.hash), params.index)
 
-    def get_raw_transaction_by_block_number(self, view: Snapshot, params: IndexByNumberParameters) -> bytes:
+    def get_raw_transaction_by_block_number(
+        self, view: Snapshot, params: IndexByNumberParameters
+    ) -> JsonText:
         """Return the encoding of the transaction at an index of a canonical or the pending block, or `0x`."""
         found = None
         # As in geth, a missing block is no error, whatever the reason.
@@ -71,11 +74,11 @@ class RawMethods:
             found = self._blocks.rows_of(view, params.block)
         return _indexed(found, params.index)
 
-    def get_code(self, view: Snapshot, params: HashParameters) -> bytes:
+    def get_code(self, view: Snapshot, params: HashParameters) -> JsonText:
         """Return the contract code with this hash, or `0x` if no contract of the chain ever had it."""
         return data(view.state.find_code(params.hash) or b"")
 
-    def get_raw_receipts(self, view: Snapshot, params: BlockParameters) -> list[str] | bytes:
+    def get_raw_receipts(self, view: Snapshot, params: BlockParameters) -> list[str] | JsonText:
         """Return the list of a block's encoded receipts; null beyond the head, empty for an unknown hash."""
         receipts = msgspec.json.decode(self._transactions.get_block_receipts(view, params))
         if receipts is None:
@@ -92,7 +95,7 @@ class RawMethods:
         return found
 
 
-def _indexed(found: Rows | None, index: int) -> bytes:
+def _indexed(found: Rows | None, index: int) -> JsonText:
     transactions = [] if found is None else block_transactions(*found)
     return data(transactions[index]) if index < len(transactions) else _NOTHING
 
