@@ -210,7 +210,7 @@ FLOORS = {
     ),
     "node/workers": ("scoreboard messages pending_requests", "ipc", "master serving", "run"),
     "node/workers/master": (
-        "placement metrics_sum",
+        "placement",
         "worker_process",
         "router tx_broadcast metrics heartbeat",
         "master",

@@ -58,7 +58,7 @@ class Tree:
         yield "folders of Python", str(len({PurePosixPath(path).parent for path in code}))
         yield (
             f"modules with one importer, beside it, of up to {SMALL} lines",
-            str(self._one_importer(lengths)),
+            str(len(self.small_modules())),
         )
         yield "class names that stand twice, of all names", _twice(self._classes())
         yield (
@@ -83,17 +83,19 @@ class Tree:
         for tree in self.modules.values():
             yield from (node.name for node in tree.body if isinstance(node, ast.ClassDef))
 
-    def _one_importer(self, lengths: Mapping[str, int]) -> int:
+    def small_modules(self) -> list[str]:
+        """Return the paths of modules of up to `SMALL` lines with one importer, which lies beside them."""
         importers: dict[str, set[str]] = {}
         for path, tree in self.modules.items():
             for name in _imported(tree):
                 importers.setdefault(name.replace(".", "/") + ".py", set()).add(path)
-        return sum(
-            length <= SMALL
+        return [
+            path
+            for path in self.modules
+            if self._files[path].count("\n") <= SMALL
             and len(others := importers.get(path, set())) == 1
             and PurePosixPath(next(iter(others))).parent == PurePosixPath(path).parent
-            for path, length in lengths.items()
-        )
+        ]
 
     def _constants_and_members(self) -> Iterator[str]:
         """Yield the names of public constants and of the members of public classes."""

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from wsnode.node.workers.ipc import MOST_BYTES as MOST_MESSAGE_BYTES
-from wsnode.node.workers.master.metrics_sum import MetricsSum
+from wsnode.node.workers.master.metrics import MetricsSum
 from wsnode.node.workers.messages import MetricsResponse, ProcessMetrics
 from wsnode.server.observability.declared_metrics import (
     LABEL_BYTES,

@@ -6,7 +6,7 @@ import pytest
 import trio
 from trio.testing import MockClock, wait_all_tasks_blocked
 
-from wsnode.server.scheduling.deadlines import MOST_IN_A_SLOT, SLOT_SECONDS, CoalescedDeadlines
+from wsnode.server.scheduling.executor import MOST_IN_A_SLOT, SLOT_SECONDS, CoalescedDeadlines
 
 
 async def test_a_wait_ends_at_its_time(autojump_clock: MockClock) -> None:
