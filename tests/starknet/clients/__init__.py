@@ -1,0 +1,1 @@
+"""Clients of others, each run as a program of its own."""
