@@ -29,7 +29,7 @@ SWAP_GAS: Final = 250_000
 FUNDS: Final = 1_000 * ETHER
 TOKENS: Final = 90_000 * token.UNIT
 UNLIMITED: Final = 2**256 - 1
-MOST_FEE: Final = 200 * GWEI
+MAX_TRAFFIC_FEE: Final = 200 * GWEI
 SOON: Final = 0.25
 """Part of the time between two blocks after which the next block's transactions are sent."""
 
@@ -194,7 +194,7 @@ class TrafficGenerator:
             value=value,
             input=call,
             gas=gas,
-            max_fee=MOST_FEE,
+            max_fee=MAX_TRAFFIC_FEE,
             max_priority_fee=GWEI * self._random.randint(1, 3),
         )
         try:

@@ -31,7 +31,7 @@ MAX_PROGRAM_BYTES = 64 * 1024 * 1024
 
 
 def hinted_text(program: dict[str, Any], abi: Any) -> bytes:
-    """Return the text whose Keccak is the hinted hash of `program` and `abi`; `program` is changed on the way.
+    """Return the text whose Keccak is the hinted hash of `program` and `abi`; `program` is changed meanwhile.
 
     The definition is cairo-lang's: Python's `json.dumps` of both, with sorted keys, default separators and
     ASCII escapes. Differences of older compilers are undone as in cairo-lang.
