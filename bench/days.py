@@ -40,7 +40,7 @@ REPLACING_SECONDS = 15
 ASLEEP_SECONDS = 20
 KILLING_SECOND = 30
 """Of each minute."""
-LONGEST_LAG = 30.0
+MAX_LAG = 30.0
 SEARCHED_BLOCKS = 5000 // LOGS
 MEBIBYTE = 1024 * 1024
 
@@ -177,7 +177,7 @@ class Life:
         )
 
     def _wait_for_head(self) -> None:
-        end = time.monotonic() + LONGEST_LAG
+        end = time.monotonic() + MAX_LAG
         while self._asker.ask("eth_getBlockByNumber", "latest", False)["hash"] != self._maker.head():
             if time.monotonic() > end:
                 print(f"{self.node.name} is not at the head")

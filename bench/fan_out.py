@@ -33,7 +33,7 @@ from wsnode.load.node_reader import NodeReader
 
 LOGS = 100
 GAS = hex(1_000_000)
-LONGEST_RUN = 900.0
+MAX_RUN = 900.0
 COMPARED = ("last_p50", "last_p99", "cpu")
 Figures = dict[str, Any]
 
@@ -165,7 +165,7 @@ def measure(ready: Ready, scene: Scene) -> Figures:
     expected = LOGS if scene.kind == "logs" else 1
     command = [program, place.hostname, place.port or 80, place.path or "/", scene.subscribers, scene.blocks]
     command += [expected, subscription(ready, scene), trigger(ready), 20, scene.stalled, node.process or 0]
-    figures = finished(command, LONGEST_RUN)
+    figures = finished(command, MAX_RUN)
     return figures | {"cpu": figures["node_cpu"] / max(1, figures["notifications"]) * 1e6}
 
 

@@ -23,7 +23,7 @@ LOOP = "0x5b600056"
 """JUMPDEST, PUSH1 0, JUMP: no end but that of the gas."""
 FIRST_HEAVY = 1_000_000
 PACE = 0.01
-LONGEST = 120.0
+MAX_SECONDS = 120.0
 
 
 class Result(NamedTuple):
@@ -52,7 +52,7 @@ def converse(peer: Peer, count: int) -> tuple[Steady, int, int]:
     own, ended, refused, asked = Steady(), 0, 0, dict[int, float]()
     began = due = time.perf_counter()
     identity = 0
-    while ended < count and time.perf_counter() - began < LONGEST:
+    while ended < count and time.perf_counter() - began < MAX_SECONDS:
         if (now := time.perf_counter()) >= due:
             identity += 1
             asked[identity] = now

@@ -55,11 +55,11 @@ VARIANTS = [number.to_bytes(32, "big") for number in range(256, 320)]
 RARE_TOPIC = bytes.fromhex("7a" * 32)
 RARE_TIMES = 10
 TRANSACTIONS = 10
-MOST_LOGS = 10
+MAX_LOGS = 10
 BLOCK_SECONDS = 12
 GAS = 100_000
 MAX_FEE = 10**11
-MOST_RESULTS = 10_000
+MAX_RESULTS = 10_000
 """By default, of a search; one that finds more ends with an error, which proposes a range with fewer."""
 SHAPE = (8, 4)
 SECONDS = 1.0
@@ -162,7 +162,7 @@ def traffic(chain_id: int, blocks: int) -> Iterator[list[bytes]]:
     for number in range(blocks):
         first = number * TRANSACTIONS
         calls = [
-            (BURSTS, (1 + (first + place) % MOST_LOGS).to_bytes(32, "big")) for place in range(TRANSACTIONS)
+            (BURSTS, (1 + (first + place) % MAX_LOGS).to_bytes(32, "big")) for place in range(TRANSACTIONS)
         ]
         calls[0] = (QUADS, VARIANTS[number % len(VARIANTS)])
         if number % step == 0 and number // step < RARE_TIMES:
@@ -216,7 +216,7 @@ def rows_read(folder: Path, questions: Sequence[Question]) -> Iterator[int]:
             for name in ("locate_logs", "blocks_of_logs", "logs_before"):
                 vars(log_index)[name] = getattr(counting, name)
             criteria = LogCriteria(question.addresses, question.topics)
-            search = search_logs(cast(Reader, counting), criteria, 0, view.number, limit=MOST_RESULTS)
+            search = search_logs(cast(Reader, counting), criteria, 0, view.number, limit=MAX_RESULTS)
             for _slice in search:
                 pass
             yield counting.moves

@@ -27,7 +27,7 @@ from bench.lib.started import StartError, free_port
 from wsnode.load.machine import children_of, cpu_seconds
 
 WSNODE = (sys.executable, "-m", "wsnode")
-MOST_SECONDS = 60.0
+MAX_SECONDS = 60.0
 PAUSE = 0.003
 BODY = b'{"jsonrpc":"2.0","id":1,"method":"eth_chainId"}'
 REQUEST = (
@@ -153,7 +153,7 @@ def wait_reply(process: "subprocess.Popen[bytes]", port: int) -> None:
     Raises:
         StartError: It ended, or did not answer in time.
     """
-    end = time.perf_counter() + MOST_SECONDS
+    end = time.perf_counter() + MAX_SECONDS
     while time.perf_counter() < end and process.poll() is None:
         if b'"result":' in reply(port):
             return
@@ -164,7 +164,7 @@ def wait_reply(process: "subprocess.Popen[bytes]", port: int) -> None:
 def reply(port: int) -> bytes:
     """Return what a node answers, nothing if it does not listen yet."""
     try:
-        with socket.create_connection(("127.0.0.1", port), MOST_SECONDS) as connection:
+        with socket.create_connection(("127.0.0.1", port), MAX_SECONDS) as connection:
             connection.sendall(REQUEST)
             answer = b""
             while piece := connection.recv(4096):
@@ -182,7 +182,7 @@ def computed(process: int) -> float:
 def stop(process: "subprocess.Popen[bytes]") -> None:
     """End a process."""
     process.terminate()
-    process.wait(MOST_SECONDS)
+    process.wait(MAX_SECONDS)
 
 
 def show(name: str, starts: Sequence[Start]) -> None:

@@ -20,7 +20,7 @@ from wsnode.load.latencies import percentile
 PACE = 0.02
 PATIENCE = 30.0
 """A reply that takes longer is an error, and counts with these seconds."""
-LONGEST_BURST = 0.1
+MAX_BURST = 0.1
 REOPENING_PAUSE = 0.1
 
 
@@ -106,7 +106,7 @@ def _probe(url: str, controller: Connection) -> None:
     while not controller.poll(max(0.0, due - time.perf_counter())):
         probe.ask(url, due)
         # What a late reply delays counts too, as it would for a client that cannot wait.
-        due = max(due + PACE, time.perf_counter() - LONGEST_BURST)
+        due = max(due + PACE, time.perf_counter() - MAX_BURST)
     controller.send((probe.waits, probe.begins, probe.errors))
 
 

@@ -31,8 +31,8 @@ from wsnode.ethereum.primitives.values import BlockNumber, Hash32
 
 GENESIS = Hash32(b"g" * 32)
 SIZES = (1_000, 100_000, 1_000_000, 8 << 20)
-MOST_BYTES = 1 << 29
-LEAST_RECORDS = 20
+MAX_BYTES = 1 << 29
+MIN_RECORDS = 20
 PAUSE_SECONDS = 0.005
 """Blocks do not come one right after the other."""
 STARTING_SECONDS = 10
@@ -126,7 +126,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder, redis(Path(folder)) as path:
         address = JournalAddress.parse(f"unix://{path}")
         for size in SIZES:
-            records = max(LEAST_RECORDS, min(options.records, MOST_BYTES // size))
+            records = max(MIN_RECORDS, min(options.records, MAX_BYTES // size))
             print(row(size, trio.run(measure, address, size, records)), flush=True)
 
 

@@ -22,7 +22,7 @@ CONNECT_SECONDS = 1.0
 OPENED_AT_ONCE = 32
 REOPENING_PAUSE = 0.5
 SIGN_OF_LIFE = 5.0
-LONGEST_TURN = 0.05
+MAX_TURN = 0.05
 NICENESS = 19
 """Attackers elsewhere would not take the cores of the node and of the probe."""
 
@@ -103,7 +103,7 @@ class Crowd:
         while (now := time.monotonic()) < end:
             self._open_missing(now)
             self._begin_bursts(now)
-            self._turn(min(end, now + LONGEST_TURN))
+            self._turn(min(end, now + MAX_TURN))
         for attacker in self._attackers:
             attacker.socket.close()
         return Outcome(self._sent / 1e6, self._closed, self._most)

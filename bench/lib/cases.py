@@ -10,7 +10,7 @@ Shape = tuple[int, int]
 ONE_AT_A_TIME: Shape = (1, 1)
 HEAVY = 2.0
 """How many times as long a case runs whose replies may take a second."""
-MOST_PARAMETERS = 1000
+MAX_PARAMETERS = 1000
 """geth takes as many addresses, and as many topics at a position; anvil and wsnode take more."""
 CALLDATA_BYTES = 30_000
 VARIANTS = 8
@@ -70,7 +70,7 @@ def query_cases(material: Material, shape: Shape) -> list[Case]:
 def long_parameters(material: Material) -> list[tuple[str, Sequence[Message]]]:
     """Return by name the calls of which most is to read what is asked."""
     places = range(VARIANTS)
-    thousand = f"{MOST_PARAMETERS:,}"
+    thousand = f"{MAX_PARAMETERS:,}"
     return [
         (f"eth_getLogs, {thousand} addresses", [many_addresses(material, place) for place in places]),
         (f"eth_getLogs, {thousand} topics", [many_topics(material, place) for place in places]),
@@ -81,15 +81,15 @@ def long_parameters(material: Material) -> list[tuple[str, Sequence[Message]]]:
 
 def many_addresses(material: Material, place: int) -> dict[str, Any]:
     """Return the question for logs of a block by any of a thousand addresses, none of which logs."""
-    addresses = [f"0x{0xA0000 + place * MOST_PARAMETERS + each:040x}" for each in range(MOST_PARAMETERS)]
+    addresses = [f"0x{0xA0000 + place * MAX_PARAMETERS + each:040x}" for each in range(MAX_PARAMETERS)]
     number = of_variant(material.blocks, place)
     return request("eth_getLogs", {"fromBlock": number, "toBlock": number, "address": addresses})
 
 
 def many_topics(material: Material, place: int) -> dict[str, Any]:
     """Return the question for the token's logs of a block with any of a thousand recipients, none of them."""
-    first = 0xB0000 + place * MOST_PARAMETERS
-    recipients = ["0x" + word(hex(first + each)) for each in range(MOST_PARAMETERS)]
+    first = 0xB0000 + place * MAX_PARAMETERS
+    recipients = ["0x" + word(hex(first + each)) for each in range(MAX_PARAMETERS)]
     number = of_variant(material.blocks, place)
     wanted = {"fromBlock": number, "toBlock": number, "address": material.token}
     return request("eth_getLogs", {**wanted, "topics": [None, None, recipients]})
@@ -105,8 +105,8 @@ def long_call(material: Material, place: int) -> dict[str, Any]:
 def overridden(material: Material, place: int) -> dict[str, Any]:
     """Return the question what a holder has of the token if a thousand others have more."""
     asked = balance_call(material.token, of_variant(material.holders, place))
-    first = 0xC0000 + place * MOST_PARAMETERS
-    slots = {balance_slot(hex(first + each)): "0x" + word(hex(each + 1)) for each in range(MOST_PARAMETERS)}
+    first = 0xC0000 + place * MAX_PARAMETERS
+    slots = {balance_slot(hex(first + each)): "0x" + word(hex(each + 1)) for each in range(MAX_PARAMETERS)}
     return {**asked, "params": [*asked["params"], {material.token: {"stateDiff": slots}}]}
 
 

@@ -20,7 +20,7 @@ from wsnode.load.mix.window import WARM_UP, LoadSettings, run_window
 Message = dict[str, Any] | list[dict[str, Any]]
 FIRST_ID = 100_000
 """The id that the client in C replaces by others of the same length."""
-LONGEST_RUN = 120.0
+MAX_RUN = 120.0
 
 
 class Load(NamedTuple):
@@ -90,7 +90,7 @@ def _busy_elsewhere(node: Node) -> float:
     return machine_time().busy - own - (cpu_seconds(node.process) if node.process else 0)
 
 
-def finished(command: Sequence[object], seconds: float = LONGEST_RUN) -> dict[str, Any]:
+def finished(command: Sequence[object], seconds: float = MAX_RUN) -> dict[str, Any]:
     """Return the line of JSON that a client in C printed.
 
     Raises:

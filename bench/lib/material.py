@@ -14,8 +14,8 @@ from wsnode.load.mix.samples import spread
 from wsnode.load.node_reader import NodeReader, NodeRefusedError
 
 TRANSFER = "0xddf252ad1be2c89b69c2b068fc378daa952ba7f163c4a11628f55a4df523b3ef"
-MOST = 1000
-MOST_LOGS = 10_000
+MAX_VALUES = 1000
+MAX_LOGS = 10_000
 SPANS = 8
 RARE_FILTERS = 100
 
@@ -81,7 +81,7 @@ def of_block(number: str) -> dict[str, str]:
 
 def shuffled(values: Sequence[Any], chance: random.Random) -> list[Any]:
     """Return at most a thousand of the values in random order."""
-    return chance.sample(values, min(MOST, len(values)))
+    return chance.sample(values, min(MAX_VALUES, len(values)))
 
 
 def client(log: dict[str, Any], place: int) -> str:
@@ -141,15 +141,15 @@ def spans(
     """Return ranges of blocks with up to ten thousand logs of the token."""
     found = list[dict[str, Any]]()
     for _ in range(SPANS):
-        length = min(head, int(MOST_LOGS / per_block * 0.99))
+        length = min(head, int(MAX_LOGS / per_block * 0.99))
         first = chance.randint(1, head - length + 1)
         while length > 0:
             wanted = {"fromBlock": hex(first), "toBlock": hex(first + length - 1), "address": token}
             try:
                 count = len(node.ask("eth_getLogs", wanted))
             except NodeRefusedError:
-                count = MOST_LOGS + 1
-            if count <= MOST_LOGS:
+                count = MAX_LOGS + 1
+            if count <= MAX_LOGS:
                 found.append(wanted)
                 break
             length = int(length * 0.98)

@@ -14,7 +14,7 @@ from wsnode.load.machine import cpu_seconds
 _NODE = re.compile(r"(?:(?P<name>[^=/:]+)=)?(?P<url>wss?://.+?)(?:@(?P<process>\d+))?")
 SETTLED = 0.05
 """Of a core: a node that computes less has nothing left to do."""
-LONGEST_SETTLING = 20.0
+MAX_SETTLING = 20.0
 
 
 class Node(NamedTuple):
@@ -97,7 +97,7 @@ def peak_bytes(process: int) -> int:
 
 def wait_settled(process: int | None) -> None:
     """Wait until a node has finished what a client that left had asked for; not for ever."""
-    end = time.perf_counter() + LONGEST_SETTLING
+    end = time.perf_counter() + MAX_SETTLING
     while process is not None and time.perf_counter() < end:
         before = cpu_seconds(process)
         time.sleep(0.2)

@@ -17,7 +17,7 @@ from wsnode.load.frames import PONG, ReplyReader, masked_frame, request_frame
 from wsnode.load.latencies import percentile
 
 RECEIVE_BYTES = 1024 * 1024
-LONGEST_WAIT = 30.0
+MAX_WAIT = 30.0
 
 
 def reach(url: str, seconds: float | None = None, source: str | None = None) -> socket.socket:
@@ -111,7 +111,7 @@ def steady_client(url: str, per_second: float = 100.0) -> Iterator[Steady]:
             yield steady
         finally:
             process.send("stop")
-            steady.latencies = process.recv() if process.poll(LONGEST_WAIT * 2) else []
+            steady.latencies = process.recv() if process.poll(MAX_WAIT * 2) else []
 
 
 def _ask_steadily(url: str, per_second: float, controller: Connection) -> None:
@@ -143,6 +143,6 @@ def exchange(peer: Peer, frame: bytes, began: float | None = None) -> float:
     """
     began = time.perf_counter() if began is None else began
     peer.send(frame)
-    if not peer.replies(LONGEST_WAIT):
-        raise ConnectionError(f"no reply in {LONGEST_WAIT:g} s")
+    if not peer.replies(MAX_WAIT):
+        raise ConnectionError(f"no reply in {MAX_WAIT:g} s")
     return time.perf_counter() - began

@@ -26,7 +26,7 @@ from typing import Any, NamedTuple
 
 from bench.lib.development import development_nodes, development_parser
 from bench.lib.nodes import Node
-from bench.lib.peer import LONGEST_WAIT, Peer
+from bench.lib.peer import MAX_WAIT, Peer
 from bench.live_queries.workloads import Balances, Market, Workload, address_of
 from wsnode.load.frames import masked_frame, request_frame
 from wsnode.load.latencies import percentile
@@ -127,7 +127,7 @@ class Watchers:
         head: float | None = None
         done: list[float] = []
         while head is None or concerned:
-            ready = wait(list(sockets), LONGEST_WAIT)
+            ready = wait(list(sockets), MAX_WAIT)
             if not ready:
                 raise ConnectionError("a block, or its values, did not come")
             now = perf_counter()
@@ -172,7 +172,7 @@ class Watchers:
 
 
 def _read(peer: Peer) -> list[Any]:
-    replies: list[Any] = peer.replies(LONGEST_WAIT)
+    replies: list[Any] = peer.replies(MAX_WAIT)
     for reply in replies:
         for each in reply if isinstance(reply, list) else (reply, *_outcomes(reply)):
             if "error" in each:

@@ -22,7 +22,7 @@ from time import sleep, time
 from bench.lib.development import development_nodes, development_parser
 from bench.lib.forked import forked
 from bench.lib.nodes import Node
-from bench.lib.peer import LONGEST_WAIT, Peer
+from bench.lib.peer import MAX_WAIT, Peer
 from bench.live_queries.__main__ import HEADS, WARM, Chain, Watchers
 from bench.live_queries.workloads import Balances
 from wsnode.load.connection import TimestampedConnection
@@ -50,7 +50,7 @@ class Subscribers:
             params = ["newHeads"] if kind == "heads" else ["logs", {}]
             connection.send(request_frame(HEADS, "eth_subscribe", params))
         for connection in self._kinds:
-            wait([connection.socket], LONGEST_WAIT)
+            wait([connection.socket], MAX_WAIT)
             connection.receive()
 
     def follow(self, began: float) -> dict[str, list[float]]:
@@ -63,7 +63,7 @@ class Subscribers:
         sockets = {connection.socket: connection for connection in missing}
         found: dict[str, list[float]] = {kind: [] for kind in KINDS}
         while missing:
-            if not (ready := wait([connection.socket for connection in missing], LONGEST_WAIT)):
+            if not (ready := wait([connection.socket for connection in missing], MAX_WAIT)):
                 raise ConnectionError("a head, or a log, did not come")
             for each in ready:
                 connection = sockets[each]  # type: ignore[index]
@@ -91,7 +91,7 @@ def _hold(url: str, values: int, connections: int, reads: int, controller: Conne
         by_socket = {peer.socket: peer for peer in peers}
         while controller not in (ready := wait([controller, *by_socket])):
             for each in ready:
-                by_socket[each].replies(LONGEST_WAIT)  # type: ignore[index]
+                by_socket[each].replies(MAX_WAIT)  # type: ignore[index]
 
 
 def measure(

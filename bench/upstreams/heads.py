@@ -8,7 +8,7 @@ import msgspec
 import trio
 from trio_websocket import open_websocket_url
 
-MOST_MESSAGE_BYTES: Final = 64 << 20
+MAX_MESSAGE_BYTES: Final = 64 << 20
 
 
 class HeadSubscription(NamedTuple):
@@ -36,7 +36,7 @@ class Heads:
 
     async def listen(self, url: str, task_status: trio.TaskStatus[None]) -> None:
         """Record the blocks that a node sends, for ever."""
-        async with open_websocket_url(url, max_message_size=MOST_MESSAGE_BYTES) as socket:
+        async with open_websocket_url(url, max_message_size=MAX_MESSAGE_BYTES) as socket:
             await socket.send_message(self._subscription.request)
             await socket.get_message()
             task_status.started()

@@ -26,7 +26,7 @@ CLIENTS: Final = 100_000
 SUBSCRIBE: Final = '{"jsonrpc":"2.0","id":1,"method":"eth_subscribe","params":["newHeads"]}'
 MINE: Final = '{"jsonrpc":"2.0","id":2,"method":"evm_mine","params":[]}'
 PAUSE_MS: Final = 20
-LONGEST_RUN: Final = 300.0
+MAX_RUN: Final = 300.0
 ASSUMPTIONS: Final = """\
 assumed: one core is the writer's, the parent's and the kernel's; each other core has a worker. The
   network and the memory keep up. Clients are elsewhere, and spread evenly. `at best` a call costs with any
@@ -127,9 +127,9 @@ def notification_cost(folder: Path, subscribers: int, blocks: int) -> float:
         command = [program, place.hostname, ports, place.path, subscribers, blocks, 1, SUBSCRIBE, MINE]
         before = reader.cpu_seconds()
         # Those who subscribe arrive in this time as well, and what they cost is left out.
-        finished([*command[:4], subscribers, 1, *command[6:], PAUSE_MS, 0], LONGEST_RUN)
+        finished([*command[:4], subscribers, 1, *command[6:], PAUSE_MS, 0], MAX_RUN)
         between = reader.cpu_seconds()
-        finished([*command, PAUSE_MS, 0], LONGEST_RUN)
+        finished([*command, PAUSE_MS, 0], MAX_RUN)
         more = reader.cpu_seconds() - between - (between - before)
     return more / (subscribers * (blocks - 1)) * 1e6
 

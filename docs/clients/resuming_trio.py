@@ -177,14 +177,14 @@ class Line:
 # From here on all clients' files are the same.
 
 SHORTEST_PAUSE: Final = 0.2
-LONGEST_PAUSE: Final = 10.0
+MAX_PAUSE: Final = 10.0
 RESUMABLE: Final = ("logs", "newHeads", "transactionReceipts")
 BOUNDS: Final = ("fromBlock", "toBlock", "blockHash", "cursor", "cursors")
 """Members with which a subscriber says by itself where to begin."""
 INVALID: Final = (-32600, -32601, -32602)
 """How a node refuses members that it does not know."""
 GONE: Final = (-32001, 4444, *INVALID)
-MOST_WAITS: Final = 4
+MAX_WAITS: Final = 4
 """How often a node that is behind is asked again for events after a cursor; it takes seconds to answer."""
 HARMLESS: Final = (-32005, -32006)
 """Notices of a slow reader, whose events follow, and of a restart."""
@@ -271,7 +271,7 @@ class Course:
             return True
         if not self._resumes or error["code"] not in GONE:
             return False
-        if is_behind(error) and self._waits < MOST_WAITS:
+        if is_behind(error) and self._waits < MAX_WAITS:
             self._waits += 1
             return False
         self._node.cursors = None
@@ -291,4 +291,4 @@ def is_behind(error: dict[str, Any]) -> bool:
 
 def pause(attempt: int) -> float:
     """Return seconds that grow with the attempts, and are not the same for all clients."""
-    return min(LONGEST_PAUSE, SHORTEST_PAUSE * 2.0 ** min(attempt, 16)) * random.uniform(0.5, 1)
+    return min(MAX_PAUSE, SHORTEST_PAUSE * 2.0 ** min(attempt, 16)) * random.uniform(0.5, 1)

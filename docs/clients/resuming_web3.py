@@ -31,9 +31,9 @@ REPEATABLE: Final = re.compile(
 """Methods that may be sent twice; a second eth_sendRawTransaction is looked up."""
 LOST: Final = {"code": 4900, "message": "the connection was lost before the reply"}
 MESSAGE_BYTES: Final = 16 * 1024 * 1024
-MOST_WAITING: Final = 10_000
+MAX_WAITING: Final = 10_000
 """Calls that may wait for a connection."""
-MOST_UNREAD: Final = 1_000
+MAX_UNREAD: Final = 1_000
 """Events that wait for the loop over subscriptions; beyond them a subscription is made again later."""
 ENTERING: Final = 5.0
 """Seconds that web3 has to enter a subscription."""
@@ -231,7 +231,7 @@ class ResumingProvider(WebSocketProvider):
     # Calls
 
     async def _enter(self, call: Call) -> None:
-        if not self._has_connection and len(self._calls) >= MOST_WAITING:
+        if not self._has_connection and len(self._calls) >= MAX_WAITING:
             raise ProviderConnectionError("too many calls wait for a connection")
         self._calls[key_of(call.requests)] = call
         if self._has_connection:
@@ -360,13 +360,13 @@ class ResumingProvider(WebSocketProvider):
         params["subscription"] = subscription.name
         self._events.append(message)
         self._changed.set()
-        if len(self._events) >= MOST_UNREAD and subscription.course.cursor:
+        if len(self._events) >= MAX_UNREAD and subscription.course.cursor:
             self._stop(subscription)
             self._paused.append(subscription)
 
     async def _let_read(self) -> None:
         """Wait with the next message if there are too many of a node that cannot send them again."""
-        while len(self._events) >= 2 * MOST_UNREAD:  # noqa: ASYNC110 web3's queues have no event.
+        while len(self._events) >= 2 * MAX_UNREAD:  # noqa: ASYNC110 web3's queues have no event.
             await asyncio.sleep(LOOK_AGAIN)
 
     def _has_room(self, event: dict[str, Any]) -> bool:
@@ -382,7 +382,7 @@ class ResumingProvider(WebSocketProvider):
 
     def _next_event(self) -> dict[str, Any]:
         event = self._events.popleft()
-        if len(self._events) <= MOST_UNREAD // 2:
+        if len(self._events) <= MAX_UNREAD // 2:
             self._go_on()
         return event
 
@@ -409,14 +409,14 @@ def refusal(call: Call, error: dict[str, Any]) -> Any:
 # From here on all clients' files are the same.
 
 SHORTEST_PAUSE: Final = 0.2
-LONGEST_PAUSE: Final = 10.0
+MAX_PAUSE: Final = 10.0
 RESUMABLE: Final = ("logs", "newHeads", "transactionReceipts")
 BOUNDS: Final = ("fromBlock", "toBlock", "blockHash", "cursor", "cursors")
 """Members with which a subscriber says by itself where to begin."""
 INVALID: Final = (-32600, -32601, -32602)
 """How a node refuses members that it does not know."""
 GONE: Final = (-32001, 4444, *INVALID)
-MOST_WAITS: Final = 4
+MAX_WAITS: Final = 4
 """How often a node that is behind is asked again for events after a cursor; it takes seconds to answer."""
 HARMLESS: Final = (-32005, -32006)
 """Notices of a slow reader, whose events follow, and of a restart."""
@@ -503,7 +503,7 @@ class Course:
             return True
         if not self._resumes or error["code"] not in GONE:
             return False
-        if is_behind(error) and self._waits < MOST_WAITS:
+        if is_behind(error) and self._waits < MAX_WAITS:
             self._waits += 1
             return False
         self._node.cursors = None
@@ -523,4 +523,4 @@ def is_behind(error: dict[str, Any]) -> bool:
 
 def pause(attempt: int) -> float:
     """Return seconds that grow with the attempts, and are not the same for all clients."""
-    return min(LONGEST_PAUSE, SHORTEST_PAUSE * 2.0 ** min(attempt, 16)) * random.uniform(0.5, 1)
+    return min(MAX_PAUSE, SHORTEST_PAUSE * 2.0 ** min(attempt, 16)) * random.uniform(0.5, 1)

@@ -25,7 +25,7 @@ __all__ = ["Results", "State", "watch_calls", "watch_state"]
 
 INTERVAL: Final = 1.0
 """Seconds between two looks at a node that is polled."""
-MOST_WAITING: Final = 500
+MAX_WAITING: Final = 500
 """Notifications of a subscription that wait to be handed over, as many as in web3's queues; beyond them
 nothing more is read."""
 
@@ -87,7 +87,7 @@ class Stream:
 
     def __init__(self, subscription: EthSubscription[Any]) -> None:
         self.subscription = subscription
-        self.results = asyncio.Queue[Any](MOST_WAITING)
+        self.results = asyncio.Queue[Any](MAX_WAITING)
         """In their order; None is the end."""
         self._has_ended = False
 

@@ -18,7 +18,7 @@ from tests.cluster.redis_server import needs_redis
 from tests.node_process import Node, started
 from tests.vector_files import CHECKOUT
 
-LONGEST_RUN = 600
+MAX_RUN = 600
 """A measurement that takes more seconds hangs."""
 SHORT = ("--seconds", "0.05", "--repeats", "1", "--idle", "0")
 
@@ -38,7 +38,7 @@ def run(script: str, *arguments: str, **environment: str) -> subprocess.Complete
         [sys.executable, "-m", f"bench.{script}", *arguments],
         capture_output=True,
         text=True,
-        timeout=LONGEST_RUN,
+        timeout=MAX_RUN,
         check=False,
         cwd=CHECKOUT,
         env={**os.environ, **environment},

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from tests.node_process import run, started
-from wsnode.cli.status.command import MOST_BYTES
+from wsnode.cli.status.command import MAX_BYTES
 from wsnode.cli.status.report import lines_of
 
 PLACE = "redis://one:6379?network=alpha"
@@ -99,7 +99,7 @@ def answering(answer: bytes) -> type[BaseHTTPRequestHandler]:
 HEAD = b"HTTP/1.1 200 OK\r\n"
 REDIRECT = b"HTTP/1.1 302 Found\r\nLocation: %b\r\n\r\n"
 NOT_ASKED = "the node cannot be asked: "
-TOO_LONG = b'"' + b"a" * (MOST_BYTES - 1) + b'"'
+TOO_LONG = b'"' + b"a" * (MAX_BYTES - 1) + b'"'
 
 
 @pytest.mark.parametrize(
@@ -126,13 +126,13 @@ TOO_LONG = b'"' + b"a" * (MOST_BYTES - 1) + b'"'
             id="bad-chunk",
         ),
         pytest.param(
-            answering(HEAD + b"\r\n" + TOO_LONG[:MOST_BYTES]),
+            answering(HEAD + b"\r\n" + TOO_LONG[:MAX_BYTES]),
             "the answer is not JSON-RPC, so the URL is not a node's",
             id="at-bound",
         ),
         pytest.param(
             answering(HEAD + b"\r\n" + TOO_LONG),
-            f"{NOT_ASKED}a reply has more than {MOST_BYTES} bytes",
+            f"{NOT_ASKED}a reply has more than {MAX_BYTES} bytes",
             id="beyond-bound",
         ),
         pytest.param(

@@ -14,7 +14,7 @@ from tests.cluster.redis_server import RedisServer, needs_redis
 from wsnode.cluster.address import JournalAddress
 from wsnode.cluster.journal import JournalUnavailableError
 from wsnode.cluster.membership import ClusterMembership
-from wsnode.cluster.node_directory import MOST_NODE_BYTES, NODE_SECONDS, ClusterNode, PresentNodes
+from wsnode.cluster.node_directory import MAX_NODE_BYTES, NODE_SECONDS, ClusterNode, PresentNodes
 from wsnode.cluster.redis_journal import RedisJournal, open_journal
 
 pytestmark = needs_redis
@@ -54,7 +54,7 @@ async def test_a_node_of_the_future_is_dropped(redis: RedisServer, meeting: Redi
 
 @pytest.mark.parametrize(
     "text",
-    [b'{"name":"\xff"}', b"[" * 4000, b'{"name":"%b"}' % (b"a" * MOST_NODE_BYTES), b"9" * 4000, b"null"],
+    [b'{"name":"\xff"}', b"[" * 4000, b'{"name":"%b"}' % (b"a" * MAX_NODE_BYTES), b"9" * 4000, b"null"],
     ids=["no UTF-8", "nested", "long", "number", "null"],
 )
 async def test_what_no_node_says_is_passed_over(

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from tests.cluster.drawn import GENESIS, head, record, records, standing
 from wsnode.cluster.journal import Lease
 from wsnode.cluster.records import (
-    MOST_BYTES,
+    MAX_BYTES,
     VERSION,
     BlockRecord,
     BrokenLinkError,
@@ -80,8 +80,8 @@ def test_any_other_bytes_are_refused(content: bytes, has_version: bool) -> None:
 
 @pytest.mark.parametrize("says_size", [True, False])
 def test_a_record_that_unpacks_to_too_much_is_refused_before_it_is_unpacked(*, says_size: bool) -> None:
-    bomb = zstandard.ZstdCompressor(write_content_size=says_size).compress(bytes(MOST_BYTES + 1))
-    with pytest.raises(UnreadableRecordError, match=f"{MOST_BYTES} at most are allowed"):
+    bomb = zstandard.ZstdCompressor(write_content_size=says_size).compress(bytes(MAX_BYTES + 1))
+    with pytest.raises(UnreadableRecordError, match=f"{MAX_BYTES} at most are allowed"):
         decode_record(VERSION + bomb, GENESIS)
 
 
@@ -93,8 +93,8 @@ def test_a_record_of_another_version_is_refused_with_the_version() -> None:
 
 def test_a_record_that_nobody_could_read_is_not_written() -> None:
     with pytest.raises(RecordTooLargeError) as raised:
-        encode_record(record(LEASE, 1, None, PatchRecord(bytes(MOST_BYTES))))
-    assert raised.value.size > MOST_BYTES
+        encode_record(record(LEASE, 1, None, PatchRecord(bytes(MAX_BYTES))))
+    assert raised.value.size > MAX_BYTES
 
 
 def test_a_record_of_another_chain_says_both_genesis_blocks() -> None:

@@ -7,7 +7,7 @@ import pytest
 from tests.deploy.expressions import grouped, metrics, panels, rules
 from tests.deploy.metric_tables import WRITER, table
 from wsnode.server.metric_definitions import METRICS, NodePart, definition_of
-from wsnode.server.observability.declared_metrics import MOST_CHARACTERS
+from wsnode.server.observability.declared_metrics import MAX_CHARACTERS
 
 
 def test_the_page_has_the_declared_metrics() -> None:
@@ -32,7 +32,7 @@ def test_alerts_and_the_dashboard_name_declared_metrics_and_labels(expression: s
 
 def test_a_meaning_is_short_and_plain() -> None:
     for metric in METRICS.values():
-        assert len(metric.help) <= MOST_CHARACTERS
+        assert len(metric.help) <= MAX_CHARACTERS
         assert metric.help.isprintable()
         assert not set("[]`") & set(metric.help)
 

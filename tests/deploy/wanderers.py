@@ -15,7 +15,7 @@ from websockets.sync.client import ClientConnection, connect
 
 SECONDS: Final = 10.0
 SHORTEST_STAY: Final = 0.3
-LONGEST_STAY: Final = 2.0
+MAX_STAY: Final = 2.0
 
 Place = tuple[int, str, int]
 """A log's block by number and hash, and its index."""
@@ -69,7 +69,7 @@ class Wanderer(threading.Thread):
 
     def _visit(self) -> None:
         query = f"?min_block={self.seen}" if self.seen else ""
-        stay = time.monotonic() + self._random.uniform(SHORTEST_STAY, LONGEST_STAY)
+        stay = time.monotonic() + self._random.uniform(SHORTEST_STAY, MAX_STAY)
         with connect(f"ws://{self._address}/{query}", open_timeout=SECONDS, max_size=None) as node:
             self.visits += 1
             asked = _Asking(node, self)

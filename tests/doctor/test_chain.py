@@ -26,7 +26,7 @@ from tests.store.damaged_bytes import flipped, stored
 from tests.vector_files import require_vectors
 from wsnode.doctor.chain.examine import examine as examine_chain
 from wsnode.doctor.examine import examine
-from wsnode.doctor.faults import MOST_SHOWN, FaultCollector
+from wsnode.doctor.faults import MAX_SHOWN, FaultCollector
 from wsnode.ethereum.chain import Chain
 from wsnode.ethereum.logs.filter import Log
 from wsnode.ethereum.storage.tables import ACCESS_LISTS, HEADERS, META, TABLES, TRANSACTIONS, number_key
@@ -156,7 +156,7 @@ def test_many_faults_are_counted_and_few_are_kept(data: Path, tmp_path: Path) ->
         lambda writer: writer.put_new(HEADERS, [(key, b"") for key in bogus]),
     )
     found = examine(tmp_path / "copy", Silence())["eth"]
-    assert len(found.faults["headers"]) == MOST_SHOWN
+    assert len(found.faults["headers"]) == MAX_SHOWN
     assert not found.is_sound
 
 

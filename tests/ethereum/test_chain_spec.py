@@ -29,7 +29,7 @@ BLOCK_FORKS = (
 )
 STEEP = 1 << 17
 """An update fraction with which the price of blob gas grows by half and more with every blob of excess."""
-LARGEST_PRICE = 2**128 - 1
+MAX_PRICE = 2**128 - 1
 
 Chain = tuple[ChainSpec, list[Header]]
 
@@ -107,7 +107,7 @@ def test_headers_have_a_price_of_blob_gas_where_they_have_blobs(chain: Chain) ->
         (CANCUN, 148099579, 18446744762204311910),
         (CANCUN, 161087488, 902580055246494526580),
         (PRAGUE, 299453931, 93359993185840258978230108),
-        (PRAGUE, 2**64 - 1, LARGEST_PRICE),
+        (PRAGUE, 2**64 - 1, MAX_PRICE),
     ],
 )
 def test_the_price_of_blob_gas_follows_from_the_excess(

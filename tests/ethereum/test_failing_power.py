@@ -39,7 +39,7 @@ SECRET = bytes([7]) * 32
 SENDER = address_of(SECRET)
 NAME = "0x" + SENDER.hex()
 KILLS = examples(10)
-LONGEST_RUN_SECONDS = 0.3
+MAX_RUN_SECONDS = 0.3
 FAILURES = [pytest.param(60, id="some"), pytest.param(1000, marks=pytest.mark.nightly, id="many")]
 
 
@@ -104,7 +104,7 @@ def test_a_block_that_was_told_outlives_a_kill_at_any_moment(tmp_path: Path) -> 
         with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
             assert process.stdout is not None
             lines = [process.stdout.readline()]
-            time.sleep(chance.uniform(0, LONGEST_RUN_SECONDS))
+            time.sleep(chance.uniform(0, MAX_RUN_SECONDS))
             process.kill()
             lines += process.stdout.readlines()
         told |= {int(number): name for number, name in map(str.split, lines) if len(name) == 64}

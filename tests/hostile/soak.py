@@ -34,7 +34,7 @@ from wsnode.load.latencies import percentile
 
 CLIENTS = 20
 GROUPS = 2
-MOST_CONNECTIONS = 10_000
+MAX_CONNECTIONS = 10_000
 """Of the attack that only opens them; fewer where the limit of open files is low."""
 FIRST_ATTACKER = 100
 SAMPLE_SECONDS = 2.0
@@ -147,7 +147,7 @@ def attacks(url: str, seconds: float) -> dict[str, AbstractContextManager[Connec
     """Return all attacks, none of them begun yet."""
     place, network = urlsplit(url), chosen_network()
     files = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
-    target = Target(place.netloc, place.path or "/", min(MOST_CONNECTIONS, files // 2))
+    target = Target(place.netloc, place.path or "/", min(MAX_CONNECTIONS, files // 2))
     names = [name for name in ATTACKS if name != "no attack"]
     return {
         name: attacking(url, ATTACKS[name](target), seconds, address(network, FIRST_ATTACKER + number))

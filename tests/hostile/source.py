@@ -25,11 +25,11 @@ NOISY_LOGS = 1000
 NOISY_BLOCKS = 3
 PATIENCE = 120.0
 TURN_SECONDS = 0.02
-MOST_WAITING = 10
+MAX_WAITING = 10
 """Fewer than what a client finds room for while others hold all that they may."""
 GAS = hex(10_000_000)
 BLOCKS_AT_ONCE = 500
-MOST_TRIES = 60
+MAX_TRIES = 60
 
 
 class Scene(NamedTuple):
@@ -118,7 +118,7 @@ class Source:
         self._connection.close()
 
     def _send_due(self, now: float) -> None:
-        if now < self._due or len(self._waiting) >= MOST_WAITING:
+        if now < self._due or len(self._waiting) >= MAX_WAITING:
             return
         self._due = max(self._due + BLOCK_SECONDS, now - BLOCK_SECONDS)
         self.sent += 1
@@ -179,7 +179,7 @@ class Chain:
         return found
 
     def _ask(self, method: str, *params: object) -> Any:
-        for _ in range(MOST_TRIES):
+        for _ in range(MAX_TRIES):
             try:
                 return self._asker.ask(method, *params)
             except NodeRefusedError as error:

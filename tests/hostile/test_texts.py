@@ -15,7 +15,7 @@ from tests.hostile.work import Turns
 from tests.memory_transport import Client, Conversation, advance
 from wsnode.ethereum.logs.cursor import LogCursor
 from wsnode.ethereum.primitives.values import Hash32
-from wsnode.ethereum.rpc.calls.call_object import MOST_ACCESSES
+from wsnode.ethereum.rpc.calls.call_object import MAX_ACCESSES
 from wsnode.ethereum.rpc.logs.cursor import digest_of
 from wsnode.ethereum.rpc.logs.filter_object import decode_filter_object
 from wsnode.jsonrpc.codec import encode_cursor
@@ -27,10 +27,10 @@ from wsnode.server.limits import Limits
 from wsnode.starknet.chain import StarknetChain
 from wsnode.starknet.rpc.methods import build_registry
 
-MOST_LINES = 24 * QUICK_VALUES
+MAX_LINES = 24 * QUICK_VALUES
 """Of Python in a turn; a line takes some 50 nanoseconds."""
 WHOLE_MESSAGE = Limits().message_bytes - 1000
-LARGE_CALL = 69 * (MOST_ACCESSES - 1)
+LARGE_CALL = 69 * (MAX_ACCESSES - 1)
 """The bytes of the longest access list that a call may have: an address, and 69 bytes for each slot."""
 CLIENT = Client()
 LARGER = ("empty strings", "a long word", "digits", "escapes", "addresses")
@@ -81,7 +81,7 @@ def ask_everything(dispatcher: Dispatcher, shape: str, size: int) -> dict[str, i
         ):
             check_error(turns.answer(Conversation(dispatcher, CLIENT), message(name, params)))
         lines[name] = turns.most
-    return {name: most for name, most in lines.items() if most > MOST_LINES}
+    return {name: most for name, most in lines.items() if most > MAX_LINES}
 
 
 @pytest.mark.slow

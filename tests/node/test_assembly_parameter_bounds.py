@@ -11,7 +11,7 @@ from wsnode.demo.development_service import DevelopmentService, DevelopmentSetti
 from wsnode.demo.genesis import demo_genesis
 from wsnode.demo.run import build_ethereum
 from wsnode.demo.starknet_chain import build_starknet
-from wsnode.ethereum.rpc.engine.schemas import MOST_VALUES
+from wsnode.ethereum.rpc.engine.schemas import MAX_VALUES
 from wsnode.jsonrpc.errors import RpcError
 from wsnode.jsonrpc.openrpc.document import OpenRpcWriter
 from wsnode.jsonrpc.registry import Registry
@@ -21,7 +21,7 @@ from wsnode.node.config import Config, EngineConfig, NetworkConfig
 
 KEY: Final = "0x" + "12" * 20
 """The name of a member of an object with arbitrary names."""
-COUNTED_WITH_ALL: Final = MOST_VALUES
+COUNTED_WITH_ALL: Final = MAX_VALUES
 """Lists with this bound are counted with all values of a message to a consensus client's port."""
 SUBSCRIPTIONS: Final = {
     "transactionHashes": "transactionReceipts",

@@ -25,7 +25,7 @@ from wsnode.jsonrpc.errors import RpcError
 from wsnode.node.services import historical_chains
 from wsnode.node.services.fork import UpstreamForkBackend
 from wsnode.node.services.fork_point import fetch_first
-from wsnode.node.services.historical_chains import MOST_CHAINS, MOST_OPEN, HistoricalChains
+from wsnode.node.services.historical_chains import MAX_CHAINS, MAX_OPEN, HistoricalChains
 from wsnode.upstream.errors import UpstreamRefusedError
 
 pytestmark = pytest.mark.slow
@@ -177,20 +177,20 @@ def test_a_pruned_state_is_an_error_that_names_the_oldest_one(
 def test_the_chains_that_were_used_last_are_kept(
     tmp_path: Path, theirs: Playground, client: MemoryClient
 ) -> None:
-    theirs("anvil_mine", hex(MOST_CHAINS + 2))
+    theirs("anvil_mine", hex(MAX_CHAINS + 2))
 
     def fetched() -> int:
         return client.memory.asked["eth_getBlockReceipts"]
 
     with past_chains_of(tmp_path, client) as past:
-        for number in range(1, MOST_CHAINS + 1):
+        for number in range(1, MAX_CHAINS + 1):
             trio.run(past.begun_at, number)
         before = fetched()
         trio.run(past.begun_at, 1)
         trio.run(past.begun_at, bytes.fromhex(theirs.block(1)["hash"][2:]))
-        assert (len(past), fetched()) == (MOST_CHAINS, before)
-        trio.run(past.begun_at, MOST_CHAINS + 1)
-        assert (len(past), len(list((tmp_path / "ours" / "below").iterdir()))) == (MOST_CHAINS, MOST_CHAINS)
+        assert (len(past), fetched()) == (MAX_CHAINS, before)
+        trio.run(past.begun_at, MAX_CHAINS + 1)
+        assert (len(past), len(list((tmp_path / "ours" / "below").iterdir()))) == (MAX_CHAINS, MAX_CHAINS)
         trio.run(past.begun_at, 1)
         assert fetched() == before + 1
         trio.run(past.begun_at, 2)
@@ -204,7 +204,7 @@ def test_chains_are_kept_within_a_number_of_bytes(
     with past_chains_of(tmp_path, client) as past:
         size = trio.run(past.begun_at, 1).size
         # Blocks 1 to 3 are of one size but for their numbers and times, which have as many bytes.
-        monkeypatch.setattr(historical_chains, "MOST_BYTES", 2 * size)
+        monkeypatch.setattr(historical_chains, "MAX_BYTES", 2 * size)
         trio.run(past.begun_at, 2)
         assert len(past) == 2
         trio.run(past.begun_at, 3)
@@ -214,13 +214,13 @@ def test_chains_are_kept_within_a_number_of_bytes(
 def test_only_so_many_chains_are_open_at_once(
     tmp_path: Path, theirs: Playground, client: MemoryClient
 ) -> None:
-    theirs("anvil_mine", hex(MOST_OPEN + 2))
+    theirs("anvil_mine", hex(MAX_OPEN + 2))
     with past_chains_of(tmp_path, client) as past:
-        in_use = [trio.run(past.begun_at, number) for number in range(1, MOST_OPEN + 1)]
+        in_use = [trio.run(past.begun_at, number) for number in range(1, MAX_OPEN + 1)]
         with pytest.raises(RpcError, match="read at once"):
-            trio.run(past.begun_at, MOST_OPEN + 1)
+            trio.run(past.begun_at, MAX_OPEN + 1)
         del in_use
-        assert trio.run(past.begun_at, MOST_OPEN + 1).chain.head.number == MOST_OPEN + 1
+        assert trio.run(past.begun_at, MAX_OPEN + 1).chain.head.number == MAX_OPEN + 1
 
 
 def test_a_chain_is_fetched_once_for_all_who_ask_for_it(
@@ -248,7 +248,7 @@ def test_a_block_is_executed_within_a_number_of_rounds(
     """
     theirs.send()
     theirs("evm_mine")
-    monkeypatch.setattr(historical_chains, "MOST_ROUNDS", most)
+    monkeypatch.setattr(historical_chains, "MAX_ROUNDS", most)
     with past_chains_of(tmp_path, client) as past:
         if most == 2:
             assert trio.run(past.executed, 1).chain.head.number == 1

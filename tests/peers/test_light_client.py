@@ -19,7 +19,7 @@ from tests.vector_files import require_vectors
 PROGRAM = os.environ.get("WSNODE_BLSYNC")
 """github.com/ethereum/go-ethereum/cmd/blsync@v1.17.10, as `go install` makes it."""
 SLOT_SECONDS = 2
-MOST_SECONDS = 900.0
+MAX_SECONDS = 900.0
 """Of three epochs of 32 slots; light clients know no smaller ones."""
 STATUSES = re.compile(r"Successful (NewPayload|ForkchoiceUpdated) .*status=(\w+)")
 
@@ -38,7 +38,7 @@ def test_a_light_client_drives_a_node_whose_upstream_brings_what_it_leaves_out(
             seconds=SLOT_SECONDS,
         ) as lodestar,
     ):
-        until("finality", lambda: lodestar.finalized() > 0, MOST_SECONDS)
+        until("finality", lambda: lodestar.finalized() > 0, MAX_SECONDS)
         with (
             driven_follower(tmp_path, genesis, secret, upstream.url) as (node, engine),
             light_client(tmp_path, lodestar, engine, secret) as log,

@@ -10,7 +10,7 @@ from tests.peers.processes.driven_wsnode import driven_wsnode
 from tests.peers.processes.lodestar import SLOTS_PER_EPOCH, Lodestar, genesis_file, started_lodestar
 
 EPOCHS = 5
-MOST_SECONDS = 400.0
+MAX_SECONDS = 400.0
 
 
 @pytest.mark.soak
@@ -29,10 +29,10 @@ def test_lodestar_finalizes_a_chain_on_wsnode_and_both_survive_restarts(tmp_path
             assert node.ask("eth_getBlockByNumber", hex(number), False)["hash"] != dropped
             node.kill_and_start()
             wait_for_slot(lodestar, EPOCHS * SLOTS_PER_EPOCH)
-            until("finality", lambda: lodestar.finalized() > 0, MOST_SECONDS)
-            until("the head", lambda: (head := lodestar.head()) and head[1] == node.head()[1], MOST_SECONDS)
+            until("finality", lambda: lodestar.finalized() > 0, MAX_SECONDS)
+            until("the head", lambda: (head := lodestar.head()) and head[1] == node.head()[1], MAX_SECONDS)
             assert int(node.ask("eth_getBlockByNumber", "finalized", False)["number"], 16) > 0
 
 
 def wait_for_slot(lodestar: Lodestar, slot: int) -> None:
-    until(f"slot {slot}", lambda: (head := lodestar.head()) is not None and head[0] >= slot, MOST_SECONDS)
+    until(f"slot {slot}", lambda: (head := lodestar.head()) is not None and head[0] >= slot, MAX_SECONDS)

@@ -26,7 +26,7 @@ from wsnode.ethereum.storage.errors import NoChainError
 from wsnode.store.errors import StoreError
 
 KILLS = [pytest.param(4, id="some"), pytest.param(30, marks=pytest.mark.nightly, id="many")]
-LONGEST_RUN_SECONDS = 4.0
+MAX_RUN_SECONDS = 4.0
 
 pytestmark = pytest.mark.slow
 
@@ -132,7 +132,7 @@ def test_kills_at_random_moments_lose_nothing(
     chance = random.Random(7070)
     data, last, kills = tmp_path / "data", 0, 0
     while kills < most:
-        kills += killed_after(chance.uniform(0.1, LONGEST_RUN_SECONDS), data, bench)
+        kills += killed_after(chance.uniform(0.1, MAX_RUN_SECONDS), data, bench)
         if not (data / "eth" / "chain" / "data.mdb").exists():
             continue
         # First as a server would find it, then as the next import does.

@@ -15,22 +15,22 @@ from wsnode.ethereum.pool.limits import PoolLimits
 from wsnode.ethereum.rpc.accounts.proofs import MAX_KEYS
 from wsnode.ethereum.rpc.accounts.storage_values import MAX_SLOTS
 from wsnode.ethereum.rpc.calls import call_object, schemas
-from wsnode.ethereum.rpc.common.limits import MOST_LIVE, MOST_VALUES, CallLimits
-from wsnode.ethereum.rpc.development.schemas import MOST_PLACED
-from wsnode.ethereum.rpc.development.signing import MOST_VALUES as MOST_TYPED_VALUES
+from wsnode.ethereum.rpc.common.limits import MAX_LIVE, MAX_VALUES, CallLimits
+from wsnode.ethereum.rpc.development.schemas import MAX_PLACED
+from wsnode.ethereum.rpc.development.signing import MAX_VALUES as MAX_TYPED_VALUES
 from wsnode.ethereum.rpc.engine import attributes, blobs, payloads
-from wsnode.ethereum.rpc.engine.schemas import MOST_VALUES as MOST_PAYLOAD_VALUES
+from wsnode.ethereum.rpc.engine.schemas import MAX_VALUES as MAX_PAYLOAD_VALUES
 from wsnode.ethereum.rpc.fees.history import MAX_PERCENTILES
-from wsnode.ethereum.rpc.logs.schemas import MOST_ADDRESSES, MOST_HASHES
+from wsnode.ethereum.rpc.logs.schemas import MAX_ADDRESSES, MAX_HASHES
 from wsnode.ethereum.rpc.parity_traces import parameters as traced
-from wsnode.ethereum.rpc.parity_traces.schemas import MOST_TYPES
+from wsnode.ethereum.rpc.parity_traces.schemas import MAX_TYPES
 from wsnode.node import config, config_file
 from wsnode.server.access.api_keys import KeyLimits
 from wsnode.server.limits import Limits
 from wsnode.starknet.rpc.forwarded import params as forwarded_params
-from wsnode.starknet.rpc.params import MOST_ADDRESSES as MOST_ADDRESSES_OF_EVENTS
-from wsnode.starknet.rpc.params import MOST_CONTRACTS, MOST_FLAGS
-from wsnode.starknet.storage.event_bloom import MOST_KEYS
+from wsnode.starknet.rpc.params import MAX_ADDRESSES as MAX_ADDRESSES_OF_EVENTS
+from wsnode.starknet.rpc.params import MAX_CONTRACTS, MAX_FLAGS
+from wsnode.starknet.storage.event_bloom import MAX_KEYS as MAX_EVENT_KEYS
 
 (PAGE,) = WRITER.paths
 
@@ -93,45 +93,45 @@ def test_without_some_limits_nobody_would_be_answered_so_they_cannot_be_nothing(
 
 
 LISTS = [
-    ("addresses and slots in the access lists", [call_object.MOST_ACCESSES]),
-    ("authorizations of a call", [call_object.MOST_AUTHORIZATIONS]),
-    ("blob hashes of a call", [call_object.MOST_BLOBS]),
-    ("accounts in its state overrides", [schemas.MOST_ACCOUNTS]),
-    ("slots in its state overrides", [schemas.MOST_SLOTS]),
-    ("withdrawals of a block", [schemas.MOST_WITHDRAWALS]),
-    ("blocks, calls of a block", [schemas.MOST_BLOCKS, schemas.MOST_CALLS, schemas.MOST_CALLS_OF_ALL]),
-    ("calls of `trace_callMany`", [traced.MOST_CALLS]),
-    ("indices of `trace_get`", [traced.MOST_LEVELS]),
-    ("names of trace types", [MOST_TYPES]),
-    ("addresses and topics of a filter", [MOST_VALUES]),
-    ("addresses in a [selection]", [MOST_ADDRESSES, MOST_ADDRESSES]),
-    ("accounts, and slots, of a subscription to `state`", [MOST_LIVE, MOST_LIVE]),
-    ("calls of a subscription to `calls`", [MOST_LIVE, call_object.MOST_AUTHORIZATIONS]),
-    ("transactions of a subscription to receipts", [MOST_HASHES]),
+    ("addresses and slots in the access lists", [call_object.MAX_ACCESSES]),
+    ("authorizations of a call", [call_object.MAX_AUTHORIZATIONS]),
+    ("blob hashes of a call", [call_object.MAX_BLOBS]),
+    ("accounts in its state overrides", [schemas.MAX_ACCOUNTS]),
+    ("slots in its state overrides", [schemas.MAX_SLOTS]),
+    ("withdrawals of a block", [schemas.MAX_WITHDRAWALS]),
+    ("blocks, calls of a block", [schemas.MAX_BLOCKS, schemas.MAX_CALLS, schemas.MAX_CALLS_OF_ALL]),
+    ("calls of `trace_callMany`", [traced.MAX_CALLS]),
+    ("indices of `trace_get`", [traced.MAX_LEVELS]),
+    ("names of trace types", [MAX_TYPES]),
+    ("addresses and topics of a filter", [MAX_VALUES]),
+    ("addresses in a [selection]", [MAX_ADDRESSES, MAX_ADDRESSES]),
+    ("accounts, and slots, of a subscription to `state`", [MAX_LIVE, MAX_LIVE]),
+    ("calls of a subscription to `calls`", [MAX_LIVE, call_object.MAX_AUTHORIZATIONS]),
+    ("transactions of a subscription to receipts", [MAX_HASHES]),
     ("slots of `eth_getProof`", [MAX_KEYS]),
     ("slots of `eth_getStorageValues`", [MAX_SLOTS]),
     ("percentiles of `eth_feeHistory`", [MAX_PERCENTILES]),
-    ("transactions of `anvil_reorg`", [MOST_PLACED]),
-    ("transactions of `testing_buildBlockV1`", [attributes.MOST_TRANSACTIONS]),
-    ("contracts of `alt_getStateUpdate`", [MOST_CONTRACTS]),
-    ("addresses, and keys, of `alt_getEvents`", [MOST_ADDRESSES_OF_EVENTS, MOST_KEYS]),
-    ("transactions of `alt_estimateFee`", [forwarded_params.MOST_FORWARDED_TRANSACTIONS]),
-    ("felts of a list of a [forwarded]", [forwarded_params.MOST_FORWARDED_FELTS]),
+    ("transactions of `anvil_reorg`", [MAX_PLACED]),
+    ("transactions of `testing_buildBlockV1`", [attributes.MAX_TRANSACTIONS]),
+    ("contracts of `alt_getStateUpdate`", [MAX_CONTRACTS]),
+    ("addresses, and keys, of `alt_getEvents`", [MAX_ADDRESSES_OF_EVENTS, MAX_EVENT_KEYS]),
+    ("transactions of `alt_estimateFee`", [forwarded_params.MAX_FORWARDED_TRANSACTIONS]),
+    ("felts of a list of a [forwarded]", [forwarded_params.MAX_FORWARDED_FELTS]),
     (
         "felts of the program, and entry points of a kind,",
-        [forwarded_params.MOST_PROGRAM_FELTS, forwarded_params.MOST_ENTRY_POINTS],
+        [forwarded_params.MAX_PROGRAM_FELTS, forwarded_params.MAX_ENTRY_POINTS],
     ),
-    ("response, simulation and trace flags", [MOST_FLAGS]),
-    ("values of [typed data]", [MOST_TYPED_VALUES]),
+    ("response, simulation and trace flags", [MAX_FLAGS]),
+    ("values of [typed data]", [MAX_TYPED_VALUES]),
     (
         "types of typed data",
-        [typed_data.MOST_TYPES, typed_data.MOST_MEMBERS, typed_data.MOST_CHARACTERS, typed_data.MOST_NAME],
+        [typed_data.MAX_TYPES, typed_data.MAX_MEMBERS, typed_data.MAX_CHARACTERS, typed_data.MAX_NAME],
     ),
-    ("arrays of typed data", [typed_data.MOST_LEVELS]),
-    ("block hashes of `engine_getPayloadBodiesByHashV1`", [payloads.MOST_BODIES]),
-    ("blob hashes of `engine_getBlobs…`", [blobs.MOST_BLOBS]),
-    ("blob hashes, execution requests", [payloads.MOST_BLOBS, payloads.MOST_REQUESTS]),
-    ("JSON values of a payload", [MOST_PAYLOAD_VALUES]),
+    ("arrays of typed data", [typed_data.MAX_LEVELS]),
+    ("block hashes of `engine_getPayloadBodiesByHashV1`", [payloads.MAX_BODIES]),
+    ("blob hashes of `engine_getBlobs…`", [blobs.MAX_BLOBS]),
+    ("blob hashes, execution requests", [payloads.MAX_BLOBS, payloads.MAX_REQUESTS]),
+    ("JSON values of a payload", [MAX_PAYLOAD_VALUES]),
 ]
 """What the page says of lists among parameters: the beginning of each row, and its bounds."""
 

@@ -27,7 +27,7 @@ from wsnode.server.transport.poller import FastConnection, Take
 
 pytestmark = pytest.mark.slow
 
-MOST_TURNS = 20_000
+MAX_TURNS = 20_000
 """Of the loop, for one conversation; some take 24."""
 HANDSHAKE = (
     b"GET /ws/v3/key HTTP/1.1\r\nHost: node\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
@@ -220,7 +220,7 @@ class Turns:
     async def keep_publishing(self) -> None:
         while True:
             self._count += 1
-            if self._count > MOST_TURNS:
+            if self._count > MAX_TURNS:
                 self._scope.cancel()
             if len(self.feed.group):
                 self.feed.publish(3, size=900)
@@ -228,7 +228,7 @@ class Turns:
 
     @contextmanager
     def bounded(self) -> Iterator[None]:
-        """End what takes more than `MOST_TURNS`, however long each is.
+        """End what takes more than `MAX_TURNS`, however long each is.
 
         Raises:
             RuntimeError: It did.
@@ -237,7 +237,7 @@ class Turns:
         with self._scope:
             yield
         if self._scope.cancelled_caught:
-            raise RuntimeError(f"no end in {MOST_TURNS} turns")
+            raise RuntimeError(f"no end in {MAX_TURNS} turns")
 
 
 @pytest.mark.parametrize(

@@ -43,7 +43,7 @@ def test_a_dump_that_expands_without_end_is_refused(tmp_path: Path, monkeypatch:
 
 
 def test_a_line_of_a_dump_is_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(files, "MOST_LINE_BYTES", 1000)
+    monkeypatch.setattr(files, "MAX_LINE_BYTES", 1000)
     path = tmp_path / "1.jsonl"
     path.write_bytes(b"{}\n" + b" " * 998 + b"\n")
     assert len(list(files.documents(path))) == 1

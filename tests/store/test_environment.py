@@ -19,7 +19,7 @@ from wsnode.store.table import Table, last_key, scan
 
 FRUIT = Table("fruit")
 TREES = Table("trees")
-MOST_VERSIONS = 16_384
+MAX_VERSIONS = 16_384
 
 
 def fill(writer: Writer, entries: dict[bytes, bytes]) -> None:
@@ -103,14 +103,14 @@ def test_more_versions_than_there_are_places_for_is_a_refusal_that_passes(tmp_pa
     store = Environment(tmp_path / "store", [FRUIT], writer=True, durable=False)
     readers = list[Reader]()
     with closing(store):
-        for number in range(MOST_VERSIONS):
+        for number in range(MAX_VERSIONS):
             readers.append(store.read())
             store.write(partial(put_number, number=number))
         with pytest.raises(TooManySnapshotsError):
             store.read()
         readers.pop().close()
         with store.read() as reader:
-            assert reader.get(FRUIT, b"apple") == b"%d" % (MOST_VERSIONS - 1)
+            assert reader.get(FRUIT, b"apple") == b"%d" % (MAX_VERSIONS - 1)
         for reader in readers:
             reader.close()
 

@@ -21,7 +21,7 @@ from wsnode.ethereum.chain import Chain
 pytestmark = pytest.mark.slow
 
 FORK_SECONDS = 40
-LONG, MOST = 60, 12
+LONG, MAX_LENGTH = 60, 12
 
 
 def rows(folder: Path, genesis: bytes) -> list[tuple[bytes | None, ...]]:
@@ -59,7 +59,7 @@ def test_geth_imports_a_built_chain_to_the_same_head(seed: int, tmp_path: Path) 
     if geth is None:
         pytest.skip("no geth on the path")
     genesis = random_genesis(LONG * 10 // 4)
-    blocks = build(tmp_path / "built", genesis, random.Random(seed), LONG, MOST)
+    blocks = build(tmp_path / "built", genesis, random.Random(seed), LONG, MAX_LENGTH)
     assert sum(map(len, blocks)) > 50_000
     (tmp_path / "genesis.json").write_bytes(genesis)
     (tmp_path / "chain.rlp").write_bytes(b"".join(blocks))

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from tests.untrusted.hostile import TEXTS, texts
 from wsnode.untrusted.decoding import (
-    MOST_WORDS,
+    MAX_WORDS,
     JsonDecoder,
     MalformedError,
     MsgpackDecoder,
@@ -53,7 +53,7 @@ def reason(decode: Callable[[bytes], object], text: bytes) -> str:
 @given(text=texts)
 def test_every_failure_is_one_error_of_few_words(text: bytes) -> None:
     for decode in DECODERS:
-        assert len(reason(decode, text)) <= MOST_WORDS
+        assert len(reason(decode, text)) <= MAX_WORDS
 
 
 @pytest.mark.parametrize(

@@ -22,10 +22,10 @@ from wsnode.upstream.errors import UpstreamError
 from wsnode.upstream.link import MESSAGE_BYTES
 from wsnode.upstream.metering import (
     HANDSHAKE_BYTES,
-    LEAST_MEAN_BYTES,
+    MAX_INFORMATIONAL,
+    MAX_SMALL_PIECES,
     MESSAGE_SECONDS,
-    MOST_INFORMATIONAL,
-    MOST_SMALL_PIECES,
+    MIN_MEAN_BYTES,
     PIECES_A_TURN,
     ExcessiveWorkError,
     MessageWork,
@@ -140,7 +140,7 @@ async def test_a_handshake_has_its_time(autojump_clock: MockClock) -> None:
     assert trio.current_time() - begun == pytest.approx(CONNECTING_SECONDS) == 10
 
 
-@pytest.mark.parametrize("pieces", [2, MOST_SMALL_PIECES - 1, MOST_SMALL_PIECES, 100_000])
+@pytest.mark.parametrize("pieces", [2, MAX_SMALL_PIECES - 1, MAX_SMALL_PIECES, 100_000])
 @pytest.mark.parametrize("size", [0, 1])
 async def test_a_message_over_websocket_has_few_small_pieces(pieces: int, size: int) -> None:
     text = ANSWER % (b"a" * max(0, pieces))
@@ -152,12 +152,12 @@ async def test_a_message_over_websocket_has_few_small_pieces(pieces: int, size: 
     async with asking("ws://node/", say) as client:
         outcome, turns = await asked(client)
         # Its last piece has all the rest, and explains some more.
-        if pieces < MOST_SMALL_PIECES:
+        if pieces < MAX_SMALL_PIECES:
             assert (outcome, client.score.failures) == ("a" * pieces, 0)
-        elif pieces > 10 * MOST_SMALL_PIECES:
+        elif pieces > 10 * MAX_SMALL_PIECES:
             assert outcome == "unreachable"
             assert client.score.failures == 2
-        assert turns >= min(pieces, MOST_SMALL_PIECES) // PIECES_A_TURN
+        assert turns >= min(pieces, MAX_SMALL_PIECES) // PIECES_A_TURN
 
 
 @pytest.mark.slow
@@ -192,7 +192,7 @@ def chunked(text: bytes, pieces: int) -> bytes:
     return head + small + b"%x\r\n%b\r\n0\r\n\r\n" % (len(text) - pieces, text[pieces:])
 
 
-@pytest.mark.parametrize("pieces", [1, MOST_SMALL_PIECES, 50_000])
+@pytest.mark.parametrize("pieces", [1, MAX_SMALL_PIECES, 50_000])
 async def test_an_answer_over_http_has_few_small_chunks(pieces: int) -> None:
     text = ANSWER % (b"a" * pieces)
 
@@ -202,12 +202,12 @@ async def test_an_answer_over_http_has_few_small_chunks(pieces: int) -> None:
 
     async with asking("http://node/", say) as client:
         outcome, turns = await asked(client)
-        assert outcome == ("a" * pieces if pieces <= MOST_SMALL_PIECES else "invalid")
-        assert client.score.failures == (pieces > MOST_SMALL_PIECES)
-        assert turns >= min(pieces, MOST_SMALL_PIECES) // PIECES_A_TURN
+        assert outcome == ("a" * pieces if pieces <= MAX_SMALL_PIECES else "invalid")
+        assert client.score.failures == (pieces > MAX_SMALL_PIECES)
+        assert turns >= min(pieces, MAX_SMALL_PIECES) // PIECES_A_TURN
 
 
-@pytest.mark.parametrize("count", [MOST_INFORMATIONAL, MOST_INFORMATIONAL + 1, 10_000])
+@pytest.mark.parametrize("count", [MAX_INFORMATIONAL, MAX_INFORMATIONAL + 1, 10_000])
 @pytest.mark.parametrize("status", [b"100 Continue", b"102 Processing", b"103 Early Hints"])
 async def test_few_responses_come_before_the_response(count: int, status: bytes) -> None:
     text = ANSWER % b"found"
@@ -218,19 +218,19 @@ async def test_few_responses_come_before_the_response(count: int, status: bytes)
         await stream.send_all(b"HTTP/1.1 %b\r\n\r\n" % status * count + head + text)
 
     async with asking("http://node/", say) as client:
-        assert (await asked(client))[0] == ("found" if count <= MOST_INFORMATIONAL else "invalid")
+        assert (await asked(client))[0] == ("found" if count <= MAX_INFORMATIONAL else "invalid")
 
 
 async def test_pieces_are_bounded_by_their_bytes() -> None:
     pieces = MessageWork()
-    for _ in range(10 * MOST_SMALL_PIECES):
-        pieces.add(LEAST_MEAN_BYTES)
+    for _ in range(10 * MAX_SMALL_PIECES):
+        pieces.add(MIN_MEAN_BYTES)
     pieces.end()
-    for _ in range(MOST_SMALL_PIECES):
+    for _ in range(MAX_SMALL_PIECES):
         pieces.add(0)
     with pytest.raises(
         ExcessiveWorkError,
-        match=f"{MOST_SMALL_PIECES + 1} pieces of 0 bytes in all: at most {MOST_SMALL_PIECES} pieces",
+        match=f"{MAX_SMALL_PIECES + 1} pieces of 0 bytes in all: at most {MAX_SMALL_PIECES} pieces",
     ):
         pieces.add(0)
 

@@ -139,11 +139,11 @@ def read_genesis(path: Path | None) -> bytes | None:
     Raises:
         ConfigurationError: The file cannot be read.
     """
-    from wsnode.ethereum.storage.folder import MOST_GENESIS_BYTES
+    from wsnode.ethereum.storage.folder import MAX_GENESIS_BYTES
     from wsnode.node.config import ConfigurationError
     from wsnode.untrusted.files import read_file
 
     try:
-        return None if path is None else read_file(path, MOST_GENESIS_BYTES)
+        return None if path is None else read_file(path, MAX_GENESIS_BYTES)
     except OSError as error:
         raise ConfigurationError(f"{path}: {error.strerror}") from error

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from wsnode.node.listen_address import DEFAULT_LISTEN, MOST_PORT, ListenAddress, ListenError
+from wsnode.node.listen_address import DEFAULT_LISTEN, MAX_PORT, ListenAddress, ListenError
 
 if TYPE_CHECKING:
     from wsnode.verify.addresses import Addresses
@@ -182,7 +182,7 @@ def address_options(command: Command) -> Command:
         click.option(
             "--port",
             "-p",
-            type=click.IntRange(0, MOST_PORT),
+            type=click.IntRange(0, MAX_PORT),
             metavar="PORT",
             help="The port of --listen by itself; 0 takes a free one.",
         ),

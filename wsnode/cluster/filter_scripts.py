@@ -9,7 +9,7 @@ from typing import Final
 
 SWEPT_AT_ONCE: Final = 64
 """Maximum number of expired filters that one call counts off, to keep each call short."""
-MOST_BYTES: Final = 1 << 20
+MAX_BYTES: Final = 1 << 20
 """Maximum number of bytes of a field of a filter."""
 
 OWNER_BYTES: Final = 64
@@ -64,7 +64,7 @@ if kind == 'none' then return {{'gone'}} end
 if kind ~= 'hash' then return {{'unreadable', 'a ' .. kind}} end
 for _, field in ipairs({{'wish', 'place'}}) do
     local size = redis.call('HSTRLEN', KEYS[1], field)
-    if size == 0 or size > {MOST_BYTES} then return {{'unreadable', field .. ' of ' .. size .. ' bytes'}} end
+    if size == 0 or size > {MAX_BYTES} then return {{'unreadable', field .. ' of ' .. size .. ' bytes'}} end
 end
 local owner = redis.call('HSTRLEN', KEYS[1], 'owner')
 if owner > {OWNER_BYTES} then return {{'unreadable', 'owner of ' .. owner .. ' bytes'}} end

@@ -11,9 +11,9 @@ from wsnode.untrusted.decoding import JsonDecoder, MalformedError
 NODE_SECONDS: Final = 10.0
 """Seconds for which a node counts as present after its last announcement."""
 REPORT_SECONDS: Final = 3.0
-MOST_NODE_BYTES: Final = 4096
+MAX_NODE_BYTES: Final = 4096
 """Maximum number of bytes of a node's announcement."""
-MOST_NODES: Final = 1000
+MAX_NODES: Final = 1000
 """Maximum number of nodes that are returned."""
 
 

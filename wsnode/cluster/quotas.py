@@ -5,14 +5,14 @@ from typing import Final, Protocol
 
 import msgspec
 
-MOST_SPENDINGS: Final = 1000
+MAX_SPENDINGS: Final = 1000
 """Maximum number of keys in one exchange."""
-MOST_OWING: Final = 65_536
+MAX_OWING: Final = 65_536
 """Maximum number of keys with missing credits that are returned."""
-LONGEST_SINCE_SECONDS: Final = 1.0
+MAX_SINCE_SECONDS: Final = 1.0
 """Longest time, in seconds, in which reported credits can have been spent."""
 
-LONGEST_OWING_SECONDS: Final = 1e9
+MAX_OWING_SECONDS: Final = 1e9
 """Seconds of missing credits beyond which they count as back, thirty years: the limit of a server's clock."""
 
 

@@ -1,7 +1,7 @@
 """Records of a journal: each leads a chain from one state to the next.
 
 A record is a byte for its version, then a zstd frame with a checksum, around MessagePack. Decoding is bounded
-by `MOST_BYTES`.
+by `MAX_BYTES`.
 """
 
 import re
@@ -17,7 +17,7 @@ from wsnode.ethereum.primitives.values import Address, Hash32, hexadecimal
 from wsnode.untrusted.decoding import MalformedError, MsgpackDecoder
 
 VERSION: Final = b"\x02"
-MOST_BYTES: Final = 32 << 20
+MAX_BYTES: Final = 32 << 20
 """Maximum number of bytes of a record before it is compressed; a block has at most 8 MiB, a patch as much as
 a request.
 """
@@ -38,7 +38,7 @@ class RecordTooLargeError(Exception):
     """Error of a change with more bytes than a record may have."""
 
     def __init__(self, size: int) -> None:
-        super().__init__(f"a record has {size} bytes, and {MOST_BYTES} at most are allowed")
+        super().__init__(f"a record has {size} bytes, and {MAX_BYTES} at most are allowed")
         self.size = size
 
 
@@ -219,7 +219,7 @@ def encode_record(record: Record) -> bytes:
         RecordTooLargeError: The bytes could not be decoded again.
     """
     packed = _encoder.encode(record)
-    if len(packed) > MOST_BYTES:
+    if len(packed) > MAX_BYTES:
         raise RecordTooLargeError(len(packed))
     return VERSION + zstandard.ZstdCompressor(level=_LEVEL, write_checksum=True).compress(packed)
 
@@ -228,7 +228,7 @@ def decode_record(content: bytes, genesis: bytes) -> Record:
     """Return the record of these bytes.
 
     Raises:
-        UnreadableRecordError: They are no record, of an unknown version, or of more than `MOST_BYTES`.
+        UnreadableRecordError: They are no record, of an unknown version, or of more than `MAX_BYTES`.
         ChainMismatchError: The record is of a chain with another first block.
     """
     if content[:1] != VERSION:
@@ -245,9 +245,9 @@ def decode_record(content: bytes, genesis: bytes) -> Record:
 def _unpacked(frame: bytes) -> bytes:
     size = zstandard.get_frame_parameters(frame).content_size
     # A frame that does not say its size says one beyond every bound.
-    if size > MOST_BYTES:
-        raise UnreadableRecordError(f"it has {size} bytes, and {MOST_BYTES} at most are allowed")
-    return zstandard.ZstdDecompressor().decompress(frame, max_output_size=MOST_BYTES)
+    if size > MAX_BYTES:
+        raise UnreadableRecordError(f"it has {size} bytes, and {MAX_BYTES} at most are allowed")
+    return zstandard.ZstdDecompressor().decompress(frame, max_output_size=MAX_BYTES)
 
 
 def _of_bytes(wanted: type, content: object) -> object:

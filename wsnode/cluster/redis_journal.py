@@ -33,14 +33,14 @@ from wsnode.cluster.journal import (
     TipMovedError,
 )
 from wsnode.cluster.node_directory import (
-    MOST_NODE_BYTES,
-    MOST_NODES,
+    MAX_NODE_BYTES,
+    MAX_NODES,
     NODE_SECONDS,
     ClusterNode,
     PresentNodes,
     decode_nodes,
 )
-from wsnode.cluster.quotas import LONGEST_OWING_SECONDS, LONGEST_SINCE_SECONDS, MOST_OWING, KeySpending
+from wsnode.cluster.quotas import MAX_OWING, MAX_OWING_SECONDS, MAX_SINCE_SECONDS, KeySpending
 from wsnode.cluster.records import (
     Record,
     RecordId,
@@ -318,7 +318,7 @@ class RedisJournal:
             JournalUnavailableError: Redis cannot be reached.
         """
         name, text = ("", b"") if node is None else (node.name, msgspec.json.encode(node))
-        bounds = (str(int(NODE_SECONDS)), str(MOST_NODES), str(MOST_NODE_BYTES))
+        bounds = (str(int(NODE_SECONDS)), str(MAX_NODES), str(MAX_NODE_BYTES))
         with self._asking():
             texts: Any = await self._client.eval(_MEET, [self._keys[4]], [name, text, *bounds])
             writer, epoch = await self._client.mget(self._keys[1:3])
@@ -339,7 +339,7 @@ class RedisJournal:
             for each in spendings
             for text in (each.digest, *(f"{value:.9f}" for value in (each.seconds, each.since, each.own)))
         ]
-        bounds = (str(MOST_OWING), str(LONGEST_SINCE_SECONDS), str(LONGEST_OWING_SECONDS))
+        bounds = (str(MAX_OWING), str(MAX_SINCE_SECONDS), str(MAX_OWING_SECONDS))
         with self._asking():
             reply: Any = await self._client.eval(_EXCHANGE, [self._quota], [*bounds, *said])
         owing = iter(reply)

@@ -15,9 +15,9 @@ import trio
 
 from wsnode.cluster.journal import JournalUnavailableError
 from wsnode.cluster.quotas import (
-    LONGEST_OWING_SECONDS,
-    LONGEST_SINCE_SECONDS,
-    MOST_SPENDINGS,
+    MAX_OWING_SECONDS,
+    MAX_SINCE_SECONDS,
+    MAX_SPENDINGS,
     KeySpending,
     QuotaExchange,
 )
@@ -98,15 +98,15 @@ class RateSharer:
         self, accounts: Mapping[str, CreditAccount], spent: Mapping[str, float], now: float
     ) -> Iterator[KeySpending]:
         for digest, account in accounts.items():
-            own = min(max(account.full_at - now, -LONGEST_OWING_SECONDS), LONGEST_OWING_SECONDS)
+            own = min(max(account.full_at - now, -MAX_OWING_SECONDS), MAX_OWING_SECONDS)
             said = self._said.get(digest)
             if said is None:
                 # What was spent while nodes could not hear of each other is each one's own affair.
                 if own > 0:
                     yield KeySpending(digest, 0.0, 0.0, own)
             elif spent[digest] > said:
-                seconds = min((spent[digest] - said) / account.per_second, LONGEST_OWING_SECONDS)
-                since = min(now - self._said_at, LONGEST_SINCE_SECONDS)
+                seconds = min((spent[digest] - said) / account.per_second, MAX_OWING_SECONDS)
+                since = min(now - self._said_at, MAX_SINCE_SECONDS)
                 yield KeySpending(digest, seconds, since, own)
 
     def _settle(
@@ -160,6 +160,6 @@ class SharedRates:
 
 
 def _parts(spendings: Sequence[KeySpending]) -> Iterator[Sequence[KeySpending]]:
-    """Yield spendings in parts of at most `MOST_SPENDINGS`, an empty one if there are none."""
-    for start in range(0, max(1, len(spendings)), MOST_SPENDINGS):
-        yield spendings[start : start + MOST_SPENDINGS]
+    """Yield spendings in parts of at most `MAX_SPENDINGS`, an empty one if there are none."""
+    for start in range(0, max(1, len(spendings)), MAX_SPENDINGS):
+        yield spendings[start : start + MAX_SPENDINGS]

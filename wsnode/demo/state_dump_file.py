@@ -13,7 +13,7 @@ from wsnode.jsonrpc.errors import RpcError
 from wsnode.node.config import ConfigurationError
 from wsnode.untrusted.files import read_file
 
-MOST_BYTES: Final = 1 << 30
+MAX_BYTES: Final = 1 << 30
 """Maximum number of bytes of a file, compressed or not."""
 IN_FOLDER: Final = "state.json"
 
@@ -33,7 +33,7 @@ def read_accounts(path: Path) -> dict[str, Any]:
     """
     place = _file(path)
     try:
-        accounts = loaded(read_file(place, MOST_BYTES), MOST_BYTES)
+        accounts = loaded(read_file(place, MAX_BYTES), MAX_BYTES)
     except OSError as error:
         raise ConfigurationError(f"{place}: {error.strerror}") from error
     except RpcError:
@@ -50,7 +50,7 @@ def write_accounts(chain: Chain, path: Path) -> None:
     place = _file(path)
     try:
         with chain.snapshot() as view:
-            text = msgspec.json.encode(dumped(view, MOST_BYTES))
+            text = msgspec.json.encode(dumped(view, MAX_BYTES))
         with NamedTemporaryFile(dir=place.parent, prefix=f".{place.name}.", delete=False) as file:
             try:
                 file.write(text)

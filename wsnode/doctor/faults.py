@@ -12,7 +12,7 @@ from wsnode.ethereum.state import DamagedStateError
 from wsnode.store.errors import DamagedRowError
 from wsnode.store.progress import Progress
 
-MOST_SHOWN: Final = 20
+MAX_SHOWN: Final = 20
 """Maximum number of faults of one table that are kept; the others are counted."""
 
 
@@ -56,7 +56,7 @@ class FaultCollector:
         """Count a fault, and keep it if it is among the first of its table."""
         self.counts[table] += 1
         kept = self.faults.setdefault(table, [])
-        if len(kept) < MOST_SHOWN:
+        if len(kept) < MAX_SHOWN:
             kept.append(FolderFault(text, number, None if block_hash is None else hexadecimal(block_hash)))
 
     def note(self, text: str) -> None:

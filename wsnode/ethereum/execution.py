@@ -14,7 +14,7 @@ from wsnode.ethereum.state import BlockAttributes, ChainSpec, InvalidBlockError,
 from wsnode.ethereum.storage import side_blocks
 from wsnode.store.environment import Environment
 
-MOST_BYTES: Final = 64 << 20
+MAX_BYTES: Final = 64 << 20
 """Maximum bytes of received blocks that wait to be verified."""
 _ANCESTORS: Final = 7
 
@@ -111,7 +111,7 @@ class ReceiptVerifier:
     """
 
     def __init__(
-        self, store: Environment, spec: ChainSpec, state: State, most_bytes: int = MOST_BYTES
+        self, store: Environment, spec: ChainSpec, state: State, most_bytes: int = MAX_BYTES
     ) -> None:
         self._store = store
         self._spec = spec

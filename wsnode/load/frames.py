@@ -9,7 +9,7 @@ from typing import Final
 CLOSE = 8
 PING = 9
 PONG = 10
-LARGEST_MESSAGE: Final = 1 << 30
+MAX_MESSAGE_BYTES: Final = 1 << 30
 """Maximum number of bytes of a message."""
 
 
@@ -56,8 +56,8 @@ class ReplyReader:
         position, available = 0, len(self._received)
         while (start := _payload_start(self._received, position, available)) is not None:
             begin, end = start
-            if end - begin + len(self._message) > LARGEST_MESSAGE:
-                raise ConnectionError(f"the node sends a message of more than {LARGEST_MESSAGE} bytes")
+            if end - begin + len(self._message) > MAX_MESSAGE_BYTES:
+                raise ConnectionError(f"the node sends a message of more than {MAX_MESSAGE_BYTES} bytes")
             if end > available:
                 break
             head, payload = self._received[position], bytes(self._received[begin:end])

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from wsnode.ethereum.chain import Chain as EthereumChain
-from wsnode.ethereum.storage.folder import FOLDER, MOST_GENESIS_BYTES
+from wsnode.ethereum.storage.folder import FOLDER, MAX_GENESIS_BYTES
 from wsnode.ethereum.storage.folder_kind import FULL
 from wsnode.node.config import ConfigurationError, NetworkConfig
 from wsnode.release import release
@@ -123,7 +123,7 @@ def _starknet_head(chain: "StarknetChain") -> str | None:
 
 def _read(genesis: Path) -> bytes:
     try:
-        return read_file(genesis, MOST_GENESIS_BYTES)
+        return read_file(genesis, MAX_GENESIS_BYTES)
     except OSError as error:
         raise ConfigurationError(f"{genesis}: {error.strerror}") from error
 

@@ -8,7 +8,7 @@ import msgspec
 
 from wsnode.cluster.address import JournalAddress
 from wsnode.cluster.journal import JournalLimits
-from wsnode.ethereum.building.gas_limit import GAS_LIMIT_TARGET, LEAST_GAS_LIMIT, MOST_GAS_LIMIT
+from wsnode.ethereum.building.gas_limit import GAS_LIMIT_TARGET, MAX_GAS_LIMIT, MIN_GAS_LIMIT
 from wsnode.ethereum.pool.limits import PoolLimits
 from wsnode.ethereum.rpc.common.limits import CallLimits
 from wsnode.ethereum.storage.folder_kind import FolderKind
@@ -16,11 +16,11 @@ from wsnode.node.listen_address import DEFAULT_LISTEN, ListenAddress
 from wsnode.server.access.origin_policy import is_local_host
 from wsnode.server.limits import Limits
 from wsnode.sync.starknet.settings import FollowStarknetConfig
-from wsnode.upstream.address import MOST_UPSTREAMS, UpstreamAddress, require_upstreams, usual_agreement
+from wsnode.upstream.address import MAX_UPSTREAMS, UpstreamAddress, require_upstreams, usual_agreement
 from wsnode.upstream.errors import AddressError
 
-MOST_BEACONS = 8
-MOST_WORKERS = 64
+MAX_BEACONS = 8
+MAX_WORKERS = 64
 DEFAULT_WINDOW = 7_200
 DEFAULT_WINDOW_SECONDS = 7_200
 """Seconds of blocks that the default window of a light folder keeps at least, whatever the block time."""
@@ -28,9 +28,9 @@ SECONDS_OF = {"s": 1, "m": 60, "h": 3_600, "d": 86_400}
 WINDOW_BLOCKS = r"^[1-9][0-9]{0,9}$"
 WINDOW_TIME = r"^[1-9][0-9]{0,4}[smhd]$"
 """A time: digits and a unit, at most 99,999 days."""
-LEAST_FULL_WINDOW = 64
+MIN_FULL_WINDOW = 64
 """Blocks of two epochs, after which a block is final."""
-MOST_WINDOW = 1_000_000_000
+MAX_WINDOW = 1_000_000_000
 
 NodeUrl = Annotated[str, msgspec.Meta(pattern=r"^(ws|http)s?://[^/]+")]
 
@@ -55,7 +55,7 @@ class PartnerConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class FollowConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The nodes that a network follows, and how many of them must have a block before it is the head."""
 
-    upstreams: Annotated[tuple[str, ...], msgspec.Meta(min_length=1, max_length=MOST_UPSTREAMS)]
+    upstreams: Annotated[tuple[str, ...], msgspec.Meta(min_length=1, max_length=MAX_UPSTREAMS)]
     """URLs of the nodes: `ws://`, `wss://`, `http://` or `https://`.
 
     Path, query and user may be keys: they are never logged or shown.
@@ -72,7 +72,7 @@ class FollowConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     An old folder stays what it is.
     """
     window: (
-        Annotated[int, msgspec.Meta(ge=1, le=MOST_WINDOW)]
+        Annotated[int, msgspec.Meta(ge=1, le=MAX_WINDOW)]
         | Annotated[str, msgspec.Meta(pattern=WINDOW_TIME)]
         | None
     ) = None
@@ -86,7 +86,7 @@ class FollowConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     With `beacon`, root of the beacon block from which on the head is proved; needed once.
     """
-    beacon: Annotated[tuple[str, ...], msgspec.Meta(max_length=MOST_BEACONS)] = ()
+    beacon: Annotated[tuple[str, ...], msgspec.Meta(max_length=MAX_BEACONS)] = ()
     """URLs of beacon nodes that prove the head, `http://` or `https://`; if empty, the upstreams choose it.
 
     Not beside an engine, whose consensus client chooses the head.
@@ -161,9 +161,9 @@ class FollowConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
             raise ValueError(
                 f"window: {self.window}: a window by time needs a light folder; name a number of blocks"
             )
-        if kind.window < LEAST_FULL_WINDOW:
+        if kind.window < MIN_FULL_WINDOW:
             raise ValueError(
-                f"window: {self.window}: a full folder keeps {LEAST_FULL_WINDOW} blocks or more, "
+                f"window: {self.window}: a full folder keeps {MIN_FULL_WINDOW} blocks or more, "
                 "as many as may be replaced before one is final"
             )
 
@@ -302,7 +302,7 @@ class NetworkConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """True to have a pool, so that transactions can be sent to the network."""
     allow_unprotected: bool = False
     """True to accept transactions without a chain id too, though they are valid on every chain (EIP-155)."""
-    gas_limit: Annotated[int, msgspec.Meta(ge=LEAST_GAS_LIMIT, le=MOST_GAS_LIMIT)] = GAS_LIMIT_TARGET
+    gas_limit: Annotated[int, msgspec.Meta(ge=MIN_GAS_LIMIT, le=MAX_GAS_LIMIT)] = GAS_LIMIT_TARGET
     """Target of the gas limit of built blocks, in gas; a block moves towards it by a 1024th of its parent's.
     """
     fork: ForkConfig | None = None
@@ -383,7 +383,7 @@ class Config(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     """Address for clients, host and port; port 0 takes a free one."""
     unix_socket: str | None = None
     """Path of a Unix socket to listen on as well."""
-    workers: Annotated[int, msgspec.Meta(ge=1, le=MOST_WORKERS)] = 1
+    workers: Annotated[int, msgspec.Meta(ge=1, le=MAX_WORKERS)] = 1
     """Number of processes that serve clients; with two or more, one more process accepts connections for
     them.
     """

@@ -141,7 +141,7 @@ KNOWN = KnownNames(
 )
 
 
-MOST_BYTES: Final = 16 << 20
+MAX_BYTES: Final = 16 << 20
 """Maximum number of bytes of a configuration file."""
 
 
@@ -180,7 +180,7 @@ def examine(path: Path) -> ConfigurationReport:
     file.
     """
     try:
-        text = read_file(path, MOST_BYTES).decode()
+        text = read_file(path, MAX_BYTES).decode()
         content = msgspec.toml.decode(text)
     except OSError as error:
         return ConfigurationReport(None, [f"{path}: {error.strerror}"])

@@ -2,7 +2,7 @@
 
 from typing import NamedTuple, Self
 
-MOST_PORT = 65535
+MAX_PORT = 65535
 
 
 class ListenError(Exception):
@@ -33,8 +33,8 @@ class ListenAddress(NamedTuple):
             raise _wrong(text, "it has no port", f"{text or LOOPBACK}:8545")
         if ":" in before and not in_brackets:
             raise _wrong(text, "an IPv6 host stands in brackets", "[::1]:8545")
-        if not last.isascii() or not last.isdecimal() or int(last) > MOST_PORT:
-            named = f"{last!r} is no port, which is a number up to {MOST_PORT}"
+        if not last.isascii() or not last.isdecimal() or int(last) > MAX_PORT:
+            named = f"{last!r} is no port, which is a number up to {MAX_PORT}"
             raise _wrong(text, named, f"{before or LOOPBACK}:8545")
         if not host:
             raise _wrong(text, "it has no host", f"{LOOPBACK}:{last}, or 0.0.0.0:{last} for every interface")

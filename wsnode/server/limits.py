@@ -14,7 +14,7 @@ from wsnode.jsonrpc.session_limits import (
 
 KIB = 1024
 MIB = 1024 * KIB
-MOST_VERSIONS = 16_384
+MAX_VERSIONS = 16_384
 """Versions of a store that all processes of a folder together can read (native/src/store/file.rs)."""
 SPARE_FILES = 64
 DIVIDED = ("connections", "operators_connections", "calls", "output_bytes", "input_bytes", "threads")
@@ -133,7 +133,7 @@ class Limits(SessionBounds, frozen=True, kw_only=True):
         kept.
         """
         shares = {name: max(1, getattr(self, name) // processes) for name in DIVIDED}
-        versions = min(self.versions, MOST_VERSIONS // (2 * processes))
+        versions = min(self.versions, MAX_VERSIONS // (2 * processes))
         return self if processes == 1 else msgspec.structs.replace(self, **shares, versions=versions)
 
     def within(self, files: int) -> "Limits":

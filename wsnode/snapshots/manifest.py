@@ -11,7 +11,7 @@ from wsnode.untrusted.files import IrregularFileError, OversizedFileError, read_
 
 NAME: Final = "manifest.json"
 VERSION: Final = 2
-MOST_BYTES: Final = 1 << 26
+MAX_BYTES: Final = 1 << 26
 """Maximum number of bytes of a manifest: a copy of 20 TB has one of half that."""
 PIECE_BYTES: Final = 1 << 26
 """Bytes of a file in one piece, before compression."""
@@ -100,13 +100,13 @@ def read(folder: Path) -> Manifest:
     """
     file = folder / NAME
     try:
-        text = read_file(file, MOST_BYTES)
+        text = read_file(file, MAX_BYTES)
     except FileNotFoundError:
         raise NoManifestError(folder) from None
     except IrregularFileError as error:
         raise ManifestError(file, f"it is {error.kind}") from None
     except OversizedFileError:
-        raise ManifestError(file, f"it has more than {MOST_BYTES} bytes") from None
+        raise ManifestError(file, f"it has more than {MAX_BYTES} bytes") from None
     return _decoded(file, text)
 
 

@@ -16,7 +16,7 @@ T = TypeVar("T")
 
 FAILURES: Final = (msgspec.MsgspecError, ValueError, RecursionError, OverflowError)
 """Exceptions that decoders raise; errors of UTF-8 are ValueErrors."""
-MOST_WORDS: Final = 200
+MAX_WORDS: Final = 200
 """Maximum characters of an error's text; the text may repeat input of the sender."""
 
 CONTROL: Final = re.compile(r"[\x00-\x1f\x7f-\x9f]")
@@ -27,10 +27,10 @@ _DIGITS: Final = re.compile(r"0x(?:[0-9a-fA-F]{2})*")
 
 
 class MalformedError(ValueError):
-    """Error of foreign bytes that cannot be decoded; `reason` says why in `MOST_WORDS` characters at most."""
+    """Error of foreign bytes that cannot be decoded; `reason` says why in `MAX_WORDS` characters at most."""
 
     def __init__(self, reason: str) -> None:
-        self.reason = reason if len(reason) <= MOST_WORDS else reason[: MOST_WORDS - 1] + "…"
+        self.reason = reason if len(reason) <= MAX_WORDS else reason[: MAX_WORDS - 1] + "…"
         super().__init__(self.reason)
 
 

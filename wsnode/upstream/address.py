@@ -9,7 +9,7 @@ import msgspec
 
 from wsnode.upstream.errors import AddressError
 
-MOST_UPSTREAMS: Final = 32
+MAX_UPSTREAMS: Final = 32
 """Nodes that one chain can name."""
 PORTS: Final = {"ws": 80, "http": 80, "wss": 443, "https": 443}
 

@@ -18,13 +18,13 @@ from wsnode.upstream.score import Score
 from wsnode.upstream.streams import Connect, connector
 from wsnode.upstream.websocket import converse
 
-MOST_PER_SECOND: Final = 2000.0
-LEAST_PER_SECOND: Final = 1.0
+MAX_PER_SECOND: Final = 2000.0
+MIN_PER_SECOND: Final = 1.0
 BURST_SECONDS: Final = 0.5
 """Capacity of the bucket, in seconds at the current rate."""
 RECOVERY: Final = 1.05
 """Factor by which the rate grows in each second without a refusal."""
-LONGEST_PAUSE: Final = 60.0
+MAX_PAUSE: Final = 60.0
 """Longest pause after a refusal in seconds, whatever the upstream asks for."""
 
 
@@ -32,7 +32,7 @@ class TokenBucket:
     """Token bucket of calls. A refusal halves its rate, at most once a second; it recovers with time."""
 
     def __init__(
-        self, per_second: float = MOST_PER_SECOND, clock: Callable[[], float] = trio.current_time
+        self, per_second: float = MAX_PER_SECOND, clock: Callable[[], float] = trio.current_time
     ) -> None:
         self._most = self._rate = per_second
         self._clock = clock
@@ -62,9 +62,9 @@ class TokenBucket:
         """Reduce the rate to half, and allow no call for `retry_after` seconds."""
         now = self._clock()
         if retry_after is not None:
-            self._paused_until = max(self._paused_until, now + min(retry_after, LONGEST_PAUSE))
+            self._paused_until = max(self._paused_until, now + min(retry_after, MAX_PAUSE))
         if now - self._changed >= 1.0 or self._rate == self._most:
-            self._rate = max(LEAST_PER_SECOND, self.per_second / 2)
+            self._rate = max(MIN_PER_SECOND, self.per_second / 2)
             self._changed = now
             # Tokens saved at the higher rate are lost.
             self._spent_until = max(self._spent_until, now + BURST_SECONDS)

@@ -5,7 +5,7 @@ from typing import Final
 
 from wsnode.jsonrpc.errors import LIMIT_EXCEEDED, METHOD_NOT_FOUND
 
-MOST_MESSAGE: Final = 200
+MAX_MESSAGE: Final = 200
 """Maximum characters of an error's message that logs and other errors repeat."""
 
 
@@ -33,11 +33,11 @@ class UpstreamRefusedError(UpstreamError):
     """
 
     def __init__(self, code: int, message: str, retry_after: float | None = None, data: bytes = b"") -> None:
-        shown = message[:MOST_MESSAGE]
+        shown = message[:MAX_MESSAGE]
         super().__init__("refused", f"{shown} ({code})")
         self.code = code
         self.message = shown
-        """The message, cut to `MOST_MESSAGE` characters."""
+        """The message, cut to `MAX_MESSAGE` characters."""
         self.whole_message = message
         self.retry_after = retry_after
         self.data = data

@@ -22,7 +22,7 @@ from wsnode.upstream.messages import (
     result_of,
     result_or_refusal,
 )
-from wsnode.upstream.metering import MOST_INFORMATIONAL, PIECES_A_TURN, ExcessiveWorkError, MessageWork
+from wsnode.upstream.metering import MAX_INFORMATIONAL, PIECES_A_TURN, ExcessiveWorkError, MessageWork
 from wsnode.upstream.streams import CONNECTING_SECONDS, Connect, words_for
 
 CONNECTIONS: Final = 8
@@ -182,8 +182,8 @@ class _Connection:
                 retry_after = seconds_of(dict(event.headers).get(b"retry-after"))
             elif isinstance(event, h11.InformationalResponse):
                 informational += 1
-                if informational > MOST_INFORMATIONAL:
-                    raise ExcessiveWorkError(f"more than {MOST_INFORMATIONAL} responses before the response")
+                if informational > MAX_INFORMATIONAL:
+                    raise ExcessiveWorkError(f"more than {MAX_INFORMATIONAL} responses before the response")
             elif isinstance(event, h11.Data):
                 body += event.data
                 (pieces.add if event.chunk_start else pieces.extend)(len(event.data))

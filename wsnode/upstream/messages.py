@@ -10,9 +10,9 @@ from wsnode.upstream.errors import UpstreamError, UpstreamRefusedError
 
 NOTHING = b"null"
 ETH_SUBSCRIBE: Final = "eth_subscribe"
-MOST_IDENTITY = 256
+MAX_IDENTITY = 256
 """Maximum characters of a subscription's id."""
-LARGEST_CODE = 1 << 63
+MAX_CODE = 1 << 63
 """Bound of error codes: a code of this size or more is read as 0."""
 
 
@@ -54,7 +54,7 @@ class UpstreamMessage(msgspec.Struct):
 _MESSAGE = JsonDecoder(UpstreamMessage)
 _BATCH = JsonDecoder[list[UpstreamMessage]](list[UpstreamMessage])
 _EVENT = JsonDecoder(UpstreamNotification)
-_IDENTITY = JsonDecoder[str | int](Annotated[str, msgspec.Meta(max_length=MOST_IDENTITY)] | int)
+_IDENTITY = JsonDecoder[str | int](Annotated[str, msgspec.Meta(max_length=MAX_IDENTITY)] | int)
 
 
 def encode_call(number: int, method: str, params: Params) -> bytes:
@@ -105,7 +105,7 @@ def result_of(message: UpstreamMessage, retry_after: float | None = None) -> byt
         UpstreamRefusedError: The reply is an error.
     """
     if message.error is not None:
-        code = message.error.code if abs(message.error.code) < LARGEST_CODE else 0
+        code = message.error.code if abs(message.error.code) < MAX_CODE else 0
         data = bytes(message.error.data)
         raise UpstreamRefusedError(int(code), message.error.message, retry_after, data)
     return bytes(message.result)

@@ -2,7 +2,7 @@
 
 The libraries handle all bytes that have arrived before they wait again. A message in pieces of one byte, or
 of none, would hold up all other tasks meanwhile. So few pieces are handled before other tasks run, and a
-message may have `MOST_SMALL_PIECES` pieces and one more for each `LEAST_MEAN_BYTES` bytes.
+message may have `MAX_SMALL_PIECES` pieces and one more for each `MIN_MEAN_BYTES` bytes.
 """
 
 from collections.abc import Callable
@@ -12,15 +12,15 @@ import trio
 
 PIECES_A_TURN: Final = 64
 """Frames or chunks that are handled before other tasks run: some 2 ms of work."""
-MOST_SMALL_PIECES: Final = 1024
-LEAST_MEAN_BYTES: Final = 64
+MAX_SMALL_PIECES: Final = 1024
+MIN_MEAN_BYTES: Final = 64
 """Least mean size of a message's further pieces, in bytes; nodes send pieces of kilobytes."""
 MESSAGE_SECONDS: Final = 60.0
 """Maximum seconds from a message's first piece to its last."""
 HANDSHAKE_BYTES: Final = 1 << 16
-MOST_HEADER_BYTES: Final = 14
+MAX_HEADER_BYTES: Final = 14
 """Bytes of the longest frame header (RFC 6455, section 5.2)."""
-MOST_INFORMATIONAL: Final = 16
+MAX_INFORMATIONAL: Final = 16
 """Maximum responses of status 1xx before the response."""
 
 _END: Final = b"\r\n\r\n"
@@ -62,7 +62,7 @@ class MessageWork:
             self._began = now
         self._pieces += 1
         self._bytes += size
-        most = MOST_SMALL_PIECES + self._bytes // LEAST_MEAN_BYTES
+        most = MAX_SMALL_PIECES + self._bytes // MIN_MEAN_BYTES
         if self._pieces > most:
             raise ExcessiveWorkError(
                 f"a message in {self._pieces} pieces of {self._bytes} bytes in all: at most {most} pieces"
@@ -129,7 +129,7 @@ class MeteredStream(trio.abc.Stream):
                 step = min(self._left, end - place)
                 place, self._left = place + step, self._left - step
                 continue
-            head = self._head + data[place : place + MOST_HEADER_BYTES]
+            head = self._head + data[place : place + MAX_HEADER_BYTES]
             size = _header_size(head)
             if len(head) < size:
                 self._head, place = head, end

@@ -8,7 +8,7 @@ import msgspec
 from wsnode.untrusted.decoding import MalformedError, decode_json, decode_text
 from wsnode.untrusted.files import read_file
 
-MOST_BYTES: Final = 256 << 20
+MAX_BYTES: Final = 256 << 20
 """Maximum number of bytes of a file."""
 
 
@@ -83,7 +83,7 @@ def read_case(path: Path, folder: Path) -> Case:
 
 def _lines(path: Path) -> list[str]:
     try:
-        return decode_text(read_file(path, MOST_BYTES)).splitlines()
+        return decode_text(read_file(path, MAX_BYTES)).splitlines()
     except MalformedError as error:
         raise CaseFileError(f"{path}: {error}") from error
 

@@ -20,7 +20,7 @@ from websockets.sync.client import connect
 
 from wsnode.untrusted.decoding import MalformedError, decode_json, decode_quantity, one_error
 from wsnode.verify.comparison import METHOD_NOT_FOUND, Difference, code_of, difference, short
-from wsnode.verify.posting import LARGEST_MESSAGE, post
+from wsnode.verify.posting import MAX_MESSAGE_BYTES, post
 from wsnode.verify.random_requests import METHODS, ChainMaterial, RandomRequest, damaged
 from wsnode.verify.results import CaseResult
 
@@ -182,7 +182,7 @@ def asking(url: str, seconds: float = SECONDS) -> Iterator[Ask]:
         yield _over_http(url, seconds)
         return
     try:
-        connection = connect(url, max_size=LARGEST_MESSAGE, compression=None, open_timeout=seconds)
+        connection = connect(url, max_size=MAX_MESSAGE_BYTES, compression=None, open_timeout=seconds)
     except WebSocketException as error:
         raise ConnectionError(f"no WebSocket: {error}") from error
     with connection:

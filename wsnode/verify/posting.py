@@ -7,7 +7,7 @@ from typing import IO, Final, NamedTuple
 
 from wsnode.upstream.address import shown
 
-LARGEST_MESSAGE: Final = 1 << 30
+MAX_MESSAGE_BYTES: Final = 1 << 30
 
 
 class HttpReply(NamedTuple):
@@ -34,7 +34,7 @@ _OPENER: Final = _opener()
 
 
 def post(
-    url: str, text: str, *, seconds: float | None = None, most_bytes: int = LARGEST_MESSAGE
+    url: str, text: str, *, seconds: float | None = None, most_bytes: int = MAX_MESSAGE_BYTES
 ) -> HttpReply:
     """Return the reply to a POST of JSON text.
 

@@ -10,11 +10,11 @@ import trio_websocket
 
 from wsnode.untrusted.decoding import MalformedError, decode_json
 from wsnode.upstream.address import shown
-from wsnode.verify.posting import LARGEST_MESSAGE, post, reason_of
+from wsnode.verify.posting import MAX_MESSAGE_BYTES, post, reason_of
 
 ClientStream = trio.SocketStream | trio.SSLStream[trio.SocketStream]
-LONGEST_OPENING = 10.0
-LONGEST_CLOSING = 1.0
+MAX_OPENING = 10.0
+MAX_CLOSING = 1.0
 
 
 class RequestTransport(Protocol):
@@ -67,7 +67,7 @@ class WebSocketTransport:
 
     name = "WebSocket"
 
-    def __init__(self, url: str, nursery: trio.Nursery, most_bytes: int = LARGEST_MESSAGE) -> None:
+    def __init__(self, url: str, nursery: trio.Nursery, most_bytes: int = MAX_MESSAGE_BYTES) -> None:
         """Connect to `url` in tasks of `nursery`; a message may have up to `most_bytes` bytes."""
         self._url = url
         self._nursery = nursery
@@ -91,19 +91,19 @@ class WebSocketTransport:
     async def close(self) -> None:
         """Close the connection, and wait at most 1 s for the node's answer."""
         if self._connection is not None:
-            with trio.move_on_after(LONGEST_CLOSING):
+            with trio.move_on_after(MAX_CLOSING):
                 await self._connection.aclose()
 
     async def _connect(self) -> trio_websocket.WebSocketConnection:
         if self._refused is not None:
             raise self._refused
         try:
-            with trio.fail_after(LONGEST_OPENING):
+            with trio.fail_after(MAX_OPENING):
                 connection: trio_websocket.WebSocketConnection = await self._nursery.start(
                     _hold, self._url, self._most_bytes
                 )
         except trio.TooSlowError:
-            self._refused = ConnectionError(f"no WebSocket: not open after {LONGEST_OPENING:g} s")
+            self._refused = ConnectionError(f"no WebSocket: not open after {MAX_OPENING:g} s")
         except ConnectionError as error:
             self._refused = error
         else:

@@ -15,7 +15,7 @@ from tests.clients.nodes import ADDRESSES
 from tests.node_process import PATIENCE, Node, started
 
 FOLDER: Final = Path(__file__).parent
-LEAST_NODE: Final = (22, 10)
+MIN_NODE: Final = (22, 10)
 """Older ones are refused by Hardhat 3."""
 
 
@@ -36,8 +36,8 @@ def workplace(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, Path]:
             break
     else:
         pytest.skip(f"no Hardhat 3: `npm ci` in {FOLDER.name}, or in a folder that {NEWER_NODE} names")
-    if (node := node_in(place, LEAST_NODE)) is None:
-        pytest.skip(f"no `node` of {'.'.join(map(str, LEAST_NODE))} or later, which Hardhat 3 needs")
+    if (node := node_in(place, MIN_NODE)) is None:
+        pytest.skip(f"no `node` of {'.'.join(map(str, MIN_NODE))} or later, which Hardhat 3 needs")
     # Modules are looked for above the file that imports them, and nowhere else.
     folder = tmp_path_factory.mktemp("hardhat")
     (folder / "node_modules").symlink_to(modules.resolve(), target_is_directory=True)

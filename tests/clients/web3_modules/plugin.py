@@ -13,7 +13,7 @@ from web3.middleware import SignAndSendRawMiddlewareBuilder
 
 from tests.clients.web3_modules.furniture import KEY, Furniture, await_next_block, contract_data, furnish
 
-LONGEST_SECONDS = 120
+MAX_SECONDS = 120
 """A test that waits for what never comes ends after this time."""
 BETWEEN_BLOCKS = re.compile("replace_transaction|modify_transaction|set_code|unmined")
 RUNNER = pytest.StashKey[asyncio.Runner]()
@@ -51,7 +51,7 @@ def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
 
 
 async def _within(awaitable: Any) -> Any:
-    async with asyncio.timeout(LONGEST_SECONDS):
+    async with asyncio.timeout(MAX_SECONDS):
         return await awaitable
 
 

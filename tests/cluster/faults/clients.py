@@ -20,7 +20,7 @@ from tests.cluster.faults.histories import Answer, Failed, Header, Log, Mark, Pl
 
 SECONDS: Final = 15.0
 """For an answer: longer than a pause lasts."""
-LONGEST_STAY: Final = 8.0
+MAX_STAY: Final = 8.0
 SEND_SECONDS: Final = 0.3
 BEHIND: Final = -32001
 STOPPING: Final = "the node is about to stop"
@@ -99,7 +99,7 @@ class Subscriber(Client):
         """Record what should never be told."""
 
     def visit(self) -> None:
-        stay = time.monotonic() + self.random.uniform(0.3, LONGEST_STAY)
+        stay = time.monotonic() + self.random.uniform(0.3, MAX_STAY)
         try:
             with connect(f"ws://{self.address}/", open_timeout=SECONDS, max_size=None) as node:
                 self._subscribe(node)

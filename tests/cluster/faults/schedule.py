@@ -20,8 +20,8 @@ kill writer, pause writer: as above, of one of these nodes. part writer: it reac
 starve writer: it does not reach the node that it follows.
 """
 FEWEST_SECONDS: Final = 0.5
-MOST_SECONDS: Final = 8.0
-LONGEST_GAP: Final = 4.0
+MAX_SECONDS: Final = 8.0
+MAX_GAP: Final = 4.0
 LONG_SECONDS: Final = (7.5, 11.0)
 """Of a fault after which another node has taken the lease: that takes 6 seconds."""
 LONG_PAUSE_SECONDS: Final = (7.0, 8.0)
@@ -73,14 +73,14 @@ def schedule(seed: int, seconds: float, targets: Targets) -> list[Fault]:
     chance = random.Random(seed)
     free: dict[str, float] = {}
     faults = []
-    at = chance.uniform(0, LONGEST_GAP)
+    at = chance.uniform(0, MAX_GAP)
     while at < seconds:
         fault = _drawn(chance, at, targets)
         groups = touched(fault, targets)
         if all(free.get(group, 0.0) <= at for group in groups):
             faults.append(fault)
             free.update(dict.fromkeys(groups, at + fault.seconds + FEWEST_SECONDS))
-        at += chance.uniform(0, LONGEST_GAP)
+        at += chance.uniform(0, MAX_GAP)
     return faults
 
 
@@ -95,7 +95,7 @@ def _drawn(chance: random.Random, at: float, targets: Targets) -> Fault:
     likely = list(targets.nodes) if kind.endswith(" one") else [*targets.nodes * 2, *everything]
     target = {"failover": REDIS, "flush": REDIS}.get(kind) or chance.choice(likely)
     others = [name for name in everything if _group(name, targets) != _group(target, targets)]
-    seconds = round(chance.uniform(FEWEST_SECONDS, MOST_SECONDS), 2)
+    seconds = round(chance.uniform(FEWEST_SECONDS, MAX_SECONDS), 2)
     other, place = chance.choice(others), chance.randrange(1 << 16)
     return Fault(round(at, 2), kind, target, seconds, place, other if kind == "cut" else "")
 

@@ -17,10 +17,10 @@ from wsnode.cluster.journal import (
     LeaseLostError,
     TipMovedError,
 )
-from wsnode.cluster.node_directory import MOST_NODES, ClusterNode
+from wsnode.cluster.node_directory import MAX_NODES, ClusterNode
 from wsnode.cluster.pool.redis_pool import RedisPoolStream
 from wsnode.cluster.pool.stream import PoolStreamChangedError, PublishedState
-from wsnode.cluster.quotas import LONGEST_OWING_SECONDS, KeySpending
+from wsnode.cluster.quotas import MAX_OWING_SECONDS, KeySpending
 from wsnode.cluster.records import BrokenLinkError, ChainMismatchError, UnreadableRecordError
 from wsnode.cluster.redis_journal import RedisJournal, open_journal
 from wsnode.ethereum.live.filter_store import (
@@ -130,8 +130,8 @@ async def test_no_key_owes_for_ever(redis: RedisServer, score: float) -> None:
         await journal._client.zadd(journal.key("quota"), {b"a": score})
         assert await journal.exchange([]) == {}
         await journal._client.zadd(journal.key("quota"), {b"a": score})
-        owing = await journal.exchange([KeySpending("a", LONGEST_OWING_SECONDS, 0.1, 0.0)])
-        assert 0 < owing["a"] <= LONGEST_OWING_SECONDS
+        owing = await journal.exchange([KeySpending("a", MAX_OWING_SECONDS, 0.1, 0.0)])
+        assert 0 < owing["a"] <= MAX_OWING_SECONDS
 
 
 async def test_an_epoch_has_as_many_digits_as_its_writer_gives_it(redis: RedisServer) -> None:
@@ -172,9 +172,9 @@ async def test_so_many_nodes_are_returned(redis: RedisServer) -> None:
     async with open_journal(JournalAddress.parse(redis.url), GENESIS) as journal:
         now = int((await journal._client.time()).timestamp())
         said = {
-            f"node {number}": f"{now} {msgspec.json.encode(NODE).decode()}" for number in range(MOST_NODES)
+            f"node {number}": f"{now} {msgspec.json.encode(NODE).decode()}" for number in range(MAX_NODES)
         }
         await journal._client.hset(journal.key("nodes"), said)
-        assert len((await journal.meet(None)).nodes) == MOST_NODES
+        assert len((await journal.meet(None)).nodes) == MAX_NODES
         await journal._client.hset(journal.key("nodes"), {"one more": said["node 1"]})
-        assert len((await journal.meet(None)).nodes) == MOST_NODES
+        assert len((await journal.meet(None)).nodes) == MAX_NODES

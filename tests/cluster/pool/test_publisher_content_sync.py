@@ -11,8 +11,8 @@ from wsnode.cluster.pool.pool_changes import (
     ADDED_AT_ONCE,
     ADDED_BYTES_AT_ONCE,
     DROPPED_AT_ONCE,
-    LARGEST_TRANSACTION,
-    MOST_CHANGE_BYTES,
+    MAX_CHANGE_BYTES,
+    MAX_TRANSACTION_BYTES,
     PoolChange,
     encode_change,
 )
@@ -74,16 +74,16 @@ def test_a_change_has_a_part_of_many_and_never_more_bytes_than_are_read(playgrou
     for nonce in range(ADDED_AT_ONCE + 1):
         playground.send(ALICE, nonce)
     for sender, nonce in ((BOB, 0), (BOB, 1), (BOB, 2), (BOB, 3)):
-        largest = LARGEST_TRANSACTION - 200
+        largest = MAX_TRANSACTION_BYTES - 200
         playground.send(sender, nonce, call=bytes(largest), gas=10_000_000)
     found = batches(listing_of(playground))
     assert [len(batch.added) for batch in found] == [256, 4, 1]
     for batch in found:
         added = [entry.transaction.encoded for entry in batch.added]
-        assert sum(map(len, added)) <= ADDED_BYTES_AT_ONCE + LARGEST_TRANSACTION
-    most = [bytes(ADDED_BYTES_AT_ONCE + LARGEST_TRANSACTION)]
+        assert sum(map(len, added)) <= ADDED_BYTES_AT_ONCE + MAX_TRANSACTION_BYTES
+    most = [bytes(ADDED_BYTES_AT_ONCE + MAX_TRANSACTION_BYTES)]
     change = PoolChange("1" * 20, True, most, [bytes(32)] * DROPPED_AT_ONCE)
-    assert len(encode_change(change)) <= MOST_CHANGE_BYTES
+    assert len(encode_change(change)) <= MAX_CHANGE_BYTES
 
 
 def test_what_a_block_has_is_taken_off_without_a_word_and_what_is_dropped_with_one(

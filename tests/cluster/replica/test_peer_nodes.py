@@ -14,7 +14,7 @@ from wsnode.ethereum.codec.blocks import UnverifiedBlock, decode_blocks
 from wsnode.ethereum.live.hub import Hub
 from wsnode.ethereum.tree.head_writer import LiveTree
 from wsnode.ethereum.tree.tree import BlockTree
-from wsnode.ethereum.tree.validator import MOST_ABOVE
+from wsnode.ethereum.tree.validator import MAX_ABOVE
 
 
 async def blocks_of(chain: Chain) -> list[UnverifiedBlock]:
@@ -30,7 +30,7 @@ async def blocks_of(chain: Chain) -> list[UnverifiedBlock]:
 @pytest.mark.slow
 async def test_more_blocks_than_are_executed_beside_the_head_are_taken() -> None:
     with new_chain() as theirs, new_chain() as ours:
-        Growing(theirs).extend(2 * MOST_ABOVE + 1)
+        Growing(theirs).extend(2 * MAX_ABOVE + 1)
         live = LiveTree(BlockTree(ours), Hub(ours))
         assert await take(live, await blocks_of(theirs))
         assert ours.head == theirs.head

@@ -14,7 +14,7 @@ from tests.cluster.drawn import GENESIS
 from tests.cluster.redis_server import RedisServer, needs_redis
 from wsnode.cluster.address import JournalAddress
 from wsnode.cluster.journal import JournalUnavailableError
-from wsnode.cluster.quotas import MOST_SPENDINGS, KeySpending
+from wsnode.cluster.quotas import MAX_SPENDINGS, KeySpending
 from wsnode.cluster.redis_journal import RedisJournal, open_journal
 from wsnode.cluster.shared_rates import RateSharer, SharedRates
 from wsnode.server.access.rate_limit import CreditCountingRateLimiter, CreditRate, KeyAccount
@@ -157,7 +157,7 @@ async def test_many_keys_are_said_in_parts() -> None:
     for account in accounts.values():
         account.rate_limiter.charge(5.0, account.rate, 2.0)
     assert await sharer.exchange() > 0.1
-    assert [len(spendings) for spendings in quotas.asked] == [0, MOST_SPENDINGS, MOST_SPENDINGS, 500]
+    assert [len(spendings) for spendings in quotas.asked] == [0, MAX_SPENDINGS, MAX_SPENDINGS, 500]
     assert all(account.full_at == pytest.approx(7.0) for account in accounts.values())
 
 
@@ -302,7 +302,7 @@ async def test_without_the_right_to_write_the_count_it_is_away(redis: RedisServe
 
 @needs_redis
 async def test_redis_takes_a_thousand_keys_at_once_and_very_long_debts(journal: RedisJournal) -> None:
-    spendings = [KeySpending(f"{number:064x}", 1e9, 0.0, 1e9) for number in range(MOST_SPENDINGS)]
+    spendings = [KeySpending(f"{number:064x}", 1e9, 0.0, 1e9) for number in range(MAX_SPENDINGS)]
     owing = await journal.exchange(spendings)
     assert owing.keys() == {each.digest for each in spendings}
     assert all(seconds == pytest.approx(1e9) for seconds in owing.values())

@@ -5,7 +5,7 @@ from tests.docs.tree.figures import Tree
 FILES = {
     "wsnode/one/__init__.py": '"""One."""\n',
     "wsnode/one/first.py": """from wsnode.one.second import Both
-MOST_BYTES = 1
+MAX_BYTES = 1
 \'\'\'What is kept of that which comes.\'\'\'
 class Both:
     time_limit: int = 2

@@ -12,7 +12,7 @@ import pytest
 from tests.ethereum.development.playground import CREATOR, STRANGER, Playground, RefusedError, playground
 from wsnode.ethereum.chain import Chain
 from wsnode.ethereum.storage import chain_ids
-from wsnode.ethereum.storage.chain_ids import MOST
+from wsnode.ethereum.storage.chain_ids import MAX_CHANGES
 from wsnode.store.environment import Writer
 
 # Returns the chain id.
@@ -225,20 +225,20 @@ def test_a_dropped_block_is_traced_under_its_own(chain: Playground) -> None:
 @pytest.mark.slow
 def test_changes_are_bounded(tmp_path: Path) -> None:
     with playground(tmp_path) as chain:
-        chain("anvil_mine", MOST)
+        chain("anvil_mine", MAX_CHANGES)
     with Chain.open(tmp_path / "eth", writer=True, durable=False) as kept:
 
         def give_each_block_its_own(writer: Writer) -> None:
-            for number in range(1, MOST + 1):
+            for number in range(1, MAX_CHANGES + 1):
                 chain_ids.change(writer, number, number)
 
         kept.store.write(give_each_block_its_own)
     with playground(tmp_path) as chain:
-        assert ids(chain) == {MOST}
-        with pytest.raises(RefusedError, match=f"changed {MOST} times") as refused:
+        assert ids(chain) == {MAX_CHANGES}
+        with pytest.raises(RefusedError, match=f"changed {MAX_CHANGES} times") as refused:
             chain("anvil_setChainId", 1)
         assert refused.value.code == -32602
-        assert ids(chain) == {MOST}
+        assert ids(chain) == {MAX_CHANGES}
         # There is room again when the blocks of some are gone.
         chain("anvil_rollback", 1)
         chain("anvil_setChainId", OTHER)

@@ -23,7 +23,7 @@ from wsnode.ethereum.tree.statuses import (
 from wsnode.ethereum.tree.tree import BlockTree
 
 KILLS = examples(12)
-LONGEST_RUN_SECONDS = 0.3
+MAX_RUN_SECONDS = 0.3
 
 
 def judged(tree: BlockTree, nodes: list[Node]) -> None:
@@ -181,7 +181,7 @@ def test_kills_at_random_moments_leave_the_head_before_or_after(tmp_path: Path) 
         with subprocess.Popen(command, stdout=subprocess.PIPE) as process:
             assert process.stdout is not None
             assert process.stdout.readline() == b"ready\n"
-            time.sleep(chance.uniform(0, LONGEST_RUN_SECONDS))
+            time.sleep(chance.uniform(0, MAX_RUN_SECONDS))
             process.kill()
         for writer in (False, True):
             check_opened(tmp_path / "chain", nodes, writer=writer)

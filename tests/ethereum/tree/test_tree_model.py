@@ -147,7 +147,7 @@ def play(chain: Chain, model: Model, chance: random.Random, steps: int) -> None:
 )
 def test_a_tree_knows_what_a_model_knows(number: int, chance: random.Random, most_blocks: int) -> None:
     model = Model(forest(number))
-    with TemporaryDirectory() as folder, patch.object(side_blocks, "MOST_BLOCKS", most_blocks):
+    with TemporaryDirectory() as folder, patch.object(side_blocks, "MAX_BLOCKS", most_blocks):
         for _ in range(chance.randint(1, 3)):
             with Chain.open(Path(folder), GENESIS, writer=True, durable=False) as chain:
                 play(chain, model, chance, chance.randint(5, 30))
@@ -171,7 +171,7 @@ def test_what_is_too_far_from_the_chain_is_executed_when_it_becomes_the_head(
     model = Model(forest(number))
     with (
         TemporaryDirectory() as folder,
-        patch.object(validator, "MOST_ABOVE", bound),
+        patch.object(validator, "MAX_ABOVE", bound),
         Chain.open(Path(folder), GENESIS, writer=True, durable=False) as chain,
     ):
         tree = BlockTree(chain)

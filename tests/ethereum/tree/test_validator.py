@@ -109,7 +109,7 @@ def test_what_memory_has_no_room_for_is_stored_until_a_later_block_is_final(
 ) -> None:
     nodes = random_tree(5, [8, 1, 1])
     main = [nodes[0], nodes[1], nodes[2]]
-    with patch.object(side_blocks, "MOST_BLOCKS", 4):
+    with patch.object(side_blocks, "MAX_BLOCKS", 4):
         for node in nodes:
             assert isinstance(tree.judge(node.block), ValidBlock)
     assert rows_beside(chain) > 0
@@ -139,7 +139,7 @@ def test_a_wrong_body_has_no_bearing_on_the_block_of_that_hash(tree: BlockTree, 
 
 def test_memory_of_invalid_blocks_is_bounded(tree: BlockTree) -> None:
     wrong = [spoiled(node) for node in random_tree(6, [6], transactions=0)]
-    with patch.object(validator, "MOST_REFUSED", 3):
+    with patch.object(validator, "MAX_REFUSED", 3):
         for node in wrong:
             assert isinstance(tree.judge(node.block), InvalidBlock)
             assert isinstance(tree.judge(node.block), InvalidBlock)
@@ -157,11 +157,11 @@ def test_a_branch_below_which_too_much_has_changed_is_executed_when_it_becomes_t
     for node in main:
         assert isinstance(tree.judge(node.block), ValidBlock)
     assert isinstance(tree.set_head(main[-1].hash), HeadChange)
-    with patch.object(validator, "MOST_CHANGES", 10):
+    with patch.object(validator, "MAX_CHANGES", 10):
         for node in other:
             assert isinstance(tree.judge(node.block), DeferredBlock)
     wrong = spoiled(other[3])
-    with patch.object(validator, "MOST_CHANGES", 10):
+    with patch.object(validator, "MAX_CHANGES", 10):
         assert isinstance(tree.judge(wrong.block), DeferredBlock)
     before = stored_rows(chain)
     refusal = tree.set_head(wrong.hash)

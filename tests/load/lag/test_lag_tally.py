@@ -122,7 +122,7 @@ def test_old_notifications_are_given_up_and_still_known_when_they_come_again() -
 
 
 def test_what_is_kept_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tally_module, "MOST_KEPT", 10)
+    monkeypatch.setattr(tally_module, "MAX_KEPT", 10)
     tally = begun(2)
     for number in range(100):
         tally.hear(0, head(hex(number)), 101.0)

@@ -11,7 +11,7 @@ from websockets.sync.server import ServerConnection
 
 from tests.load.answering import answering, refusal, reply, silent
 from wsnode.load.replay.measure import (
-    MOST_METHODS,
+    MAX_METHODS,
     OTHERS,
     NoRequestsError,
     ReplayPlan,
@@ -114,10 +114,10 @@ def test_a_file_without_a_request_is_refused(tmp_path: Path) -> None:
 
 
 def test_of_very_many_methods_the_later_ones_are_told_together(tmp_path: Path) -> None:
-    file = written(tmp_path, *({"method": f"m{number}"} for number in range(MOST_METHODS + 100)))
+    file = written(tmp_path, *({"method": f"m{number}"} for number in range(MAX_METHODS + 100)))
     with remembering() as (url, _):
         found = measure_replay(url, ReplayPlan(file, connections=1, depth=1), silent)
-    assert len(found.measured.latencies) == MOST_METHODS + 1
+    assert len(found.measured.latencies) == MAX_METHODS + 1
     assert len(found.measured.latencies[OTHERS]) == 100
 
 

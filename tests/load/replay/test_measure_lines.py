@@ -4,7 +4,7 @@ import io
 from collections.abc import Iterator
 from itertools import islice
 
-from wsnode.load.replay.measure import LONGEST_LINE, MOST_SHOWN, RecordedRequest, RequestLines
+from wsnode.load.replay.measure import MAX_LINE, MAX_SHOWN, RecordedRequest, RequestLines
 
 CALL = b'{"jsonrpc":"2.0","id":"a","method":"eth_chainId","params":[ "latest" ]}\n'
 
@@ -75,13 +75,13 @@ def test_lines_that_are_no_requests_are_named_and_left_out() -> None:
 
 def test_of_many_malformed_lines_the_first_are_named() -> None:
     _, lines = read(b"x\n" * 1000)
-    assert (lines.malformed, len(lines.shown)) == (1000, MOST_SHOWN)
+    assert (lines.malformed, len(lines.shown)) == (1000, MAX_SHOWN)
 
 
 def test_a_line_that_is_too_long_is_passed_over() -> None:
-    found, lines = read(b"[" * (2 * LONGEST_LINE + 5) + b"\n" + CALL)
+    found, lines = read(b"[" * (2 * MAX_LINE + 5) + b"\n" + CALL)
     assert len(found) == 1
-    assert lines.shown == [f"line 1: longer than {LONGEST_LINE:,} bytes"]
+    assert lines.shown == [f"line 1: longer than {MAX_LINE:,} bytes"]
 
 
 def test_no_more_is_read_than_is_asked_for() -> None:

@@ -10,9 +10,9 @@ import trio.testing
 from hypothesis import given
 from hypothesis import strategies as st
 
-from wsnode.node.workers.ipc import AT_ONCE, MOST_BYTES, IpcChannel, UnreadableMessageError, ends
+from wsnode.node.workers.ipc import AT_ONCE, MAX_BYTES, IpcChannel, UnreadableMessageError, ends
 from wsnode.node.workers.master.master import Master
-from wsnode.node.workers.master.worker_process import MOST_QUESTIONS, WorkerProcess
+from wsnode.node.workers.master.worker_process import MAX_QUESTIONS, WorkerProcess
 from wsnode.node.workers.messages import (
     PART_BYTES,
     Configure,
@@ -86,15 +86,15 @@ async def test_a_message_in_memory_can_be_so_long_and_no_longer(
     pair, theirs = foreign
     before = os.listdir(OWN)
     for size, reason in (
-        (MOST_BYTES, "malformed"),
-        (MOST_BYTES + 1, f"a message has {MOST_BYTES + 1} bytes"),
+        (MAX_BYTES, "malformed"),
+        (MAX_BYTES + 1, f"a message has {MAX_BYTES + 1} bytes"),
     ):
         descriptor = memory(size)
         socket.send_fds(theirs, [b"\1"], [descriptor])
         os.close(descriptor)
         with pytest.raises(UnreadableMessageError) as refused:
             await pair.receive()
-        assert (reason in str(refused.value)) == (size > MOST_BYTES)
+        assert (reason in str(refused.value)) == (size > MAX_BYTES)
     assert os.listdir(OWN) == before
 
 
@@ -102,7 +102,7 @@ async def test_the_longest_message_arrives() -> None:
     ours, theirs = ends()
     with ours, theirs:
         pair, sender = IpcChannel[ToWorker](ours, ToWorker), IpcChannel[ToParent](theirs, ToParent)
-        longest = Configure(bytes(MOST_BYTES - 16))
+        longest = Configure(bytes(MAX_BYTES - 16))
         assert sender.send_nowait(longest)
         assert await pair.receive() == (longest, None)
 
@@ -215,14 +215,14 @@ async def test_only_so_many_questions_of_a_process_are_answered_at_once(
     other = WorkerProcess(2, 1, holds=False)
     other.begin_serving()
     node.parent._all.add(other)
-    for number in range(MOST_QUESTIONS + 1):
+    for number in range(MAX_QUESTIONS + 1):
         while not node.theirs.send_nowait(MetricsRequest(number)):
             await trio.testing.wait_all_tasks_blocked()
     node.theirs.post(Heartbeat())
     await trio.testing.wait_all_tasks_blocked()
     assert node.worker.questions.value == 0
     await trio.sleep(10)
-    assert node.worker.questions.value == MOST_QUESTIONS
+    assert node.worker.questions.value == MAX_QUESTIONS
     nursery.cancel_scope.cancel()
     node.close()
 

@@ -10,7 +10,7 @@ import trio
 import trio.testing
 
 from wsnode.node.workers.ipc import IpcChannel, PeerClosedError, ends
-from wsnode.node.workers.master.worker_process import MOST_UNREAD, WorkerProcess
+from wsnode.node.workers.master.worker_process import MAX_UNREAD, WorkerProcess
 from wsnode.node.workers.messages import (
     Configure,
     Drain,
@@ -89,7 +89,7 @@ async def test_a_worker_that_leaves_messages_unread_is_ended() -> None:
     try:
         while not pair.waiting:
             worker.post(Configure(b"x"))
-        for _ in range(MOST_UNREAD + 1):
+        for _ in range(MAX_UNREAD + 1):
             worker.post(Configure(b"x"))
         await worker.wait_ended()
         assert worker.process.returncode == -signal.SIGKILL

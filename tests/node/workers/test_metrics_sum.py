@@ -7,22 +7,20 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from wsnode.node.workers.ipc import MOST_BYTES as MOST_MESSAGE_BYTES
+from wsnode.node.workers.ipc import MAX_BYTES as MAX_MESSAGE_BYTES
 from wsnode.node.workers.master.metrics import MetricsSum
 from wsnode.node.workers.messages import MetricsResponse, ProcessMetrics
 from wsnode.server.observability.declared_metrics import (
     LABEL_BYTES,
-    MOST_BYTES,
-    MOST_CHARACTERS,
+    MAX_BYTES,
+    MAX_CHARACTERS,
     SAMPLE_BYTES,
 )
 from wsnode.server.observability.families import Family, Sample
 from wsnode.server.observability.metrics import page_of
 
 HEAD = (("network", "one"), ("family", "eth"))
-MOST_CODES = MOST_BYTES // (
-    SAMPLE_BYTES + LABEL_BYTES + len("wsnode_http_errors_total" + "status" + "000000")
-)
+MAX_CODES = MAX_BYTES // (SAMPLE_BYTES + LABEL_BYTES + len("wsnode_http_errors_total" + "status" + "000000"))
 LABELS = {"network": "one", "method": "eth_call", "outcome": "result"}
 
 
@@ -107,7 +105,7 @@ def test_of_heads_the_largest_counts() -> None:
         counter("wsnode_workers_ended", "Of the parent", 1),
         gauge("wsnode_messages", "Not that kind", {(): 1}),
         counter("wsnode_messages", "Two\nlines", 1),
-        counter("wsnode_messages", "x" * (MOST_CHARACTERS + 1), 1),
+        counter("wsnode_messages", "x" * (MAX_CHARACTERS + 1), 1),
     ],
     ids=["name", "parent", "kind", "line", "long"],
 )
@@ -126,7 +124,7 @@ def test_a_metric_that_no_worker_has_is_dropped_and_counted(family: Family) -> N
         ("wsnode_request_seconds_sum", {"network": "one"}, 1.0),
         ("wsnode_request_seconds_sum", dict(reversed(LABELS.items())), 1.0),
         ("wsnode_request_seconds_sum", {**LABELS, "other": "a"}, 1.0),
-        ("wsnode_request_seconds_sum", {**LABELS, "method": "x" * (MOST_CHARACTERS + 1)}, 1.0),
+        ("wsnode_request_seconds_sum", {**LABELS, "method": "x" * (MAX_CHARACTERS + 1)}, 1.0),
         ("wsnode_request_seconds_sum", {**LABELS, "method": "\x1b[2J"}, 1.0),
         ("wsnode_request_seconds_sum", LABELS, math.nan),
         ("wsnode_request_seconds_sum", LABELS, math.inf),
@@ -139,7 +137,7 @@ def test_a_sample_that_no_worker_has_is_dropped_and_counted(
     name: str, labels: dict[str, str], value: float
 ) -> None:
     tally = MetricsSum()
-    good = {**LABELS, "method": "x" * MOST_CHARACTERS}
+    good = {**LABELS, "method": "x" * MAX_CHARACTERS}
     samples = [Sample(name, labels, value), Sample("wsnode_request_seconds_sum", good, 2.0)]
     seconds = Family("wsnode_request_seconds", "Seconds", "histogram", samples)
     tally.note("one", ProcessMetrics([seconds], True))
@@ -158,8 +156,8 @@ def status_codes(first: int, count: int) -> ProcessMetrics:
 @pytest.mark.parametrize(("beyond", "dropped"), [(0, 0), (1, 1)], ids=["at", "beyond"])
 def test_the_samples_of_a_report_have_a_bound_in_bytes(beyond: int, dropped: int) -> None:
     tally = MetricsSum()
-    tally.note("one", status_codes(0, MOST_CODES + beyond))
-    assert len(tally.total([], answering=()).families[0].samples) == MOST_CODES
+    tally.note("one", status_codes(0, MAX_CODES + beyond))
+    assert len(tally.total([], answering=()).families[0].samples) == MAX_CODES
     assert tally.dropped == dropped
 
 
@@ -167,10 +165,10 @@ def test_the_samples_of_a_report_have_a_bound_in_bytes(beyond: int, dropped: int
 def test_the_sum_has_the_same_bound_and_is_one_message() -> None:
     tally = MetricsSum()
     for number in range(3):
-        tally.note(number, status_codes(number * MOST_CODES, MOST_CODES))
+        tally.note(number, status_codes(number * MAX_CODES, MAX_CODES))
         tally.retire_counters(number)
-        assert tally.dropped == number * MOST_CODES
-    tally.note(3, status_codes(3 * MOST_CODES, MOST_CODES))
+        assert tally.dropped == number * MAX_CODES
+    tally.note(3, status_codes(3 * MAX_CODES, MAX_CODES))
     total = tally.total([], answering=())
-    assert len(total.families[0].samples) == MOST_CODES
-    assert len(msgspec.msgpack.encode(MetricsResponse(1, total))) < MOST_MESSAGE_BYTES
+    assert len(total.families[0].samples) == MAX_CODES
+    assert len(msgspec.msgpack.encode(MetricsResponse(1, total))) < MAX_MESSAGE_BYTES

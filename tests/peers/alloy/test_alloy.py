@@ -21,7 +21,7 @@ OTHERWISE = {
 }
 """Tests that want blocks which no verified chain can have."""
 AT_ONCE = 2
-LONGEST = 3600
+MAX_SECONDS = 3600
 OUTCOME = re.compile(r"^test (\S+)(?: - should panic)? \.\.\. (ok|FAILED)$", re.MULTILINE)
 
 
@@ -45,7 +45,7 @@ def outcomes(alloy: Path, programs: Path, names: Iterable[str] = ()) -> dict[str
         env=os.environ | {"PATH": path, "RUST_BACKTRACE": "0"},
         capture_output=True,
         text=True,
-        timeout=LONGEST,
+        timeout=MAX_SECONDS,
         check=False,
     )
     found = {name: outcome == "ok" for name, outcome in OUTCOME.findall(ended.stdout)}
@@ -61,7 +61,7 @@ def failures(alloy: Path, programs: Path) -> set[str]:
 
 
 @pytest.mark.nightly
-@pytest.mark.timeout(4 * LONGEST)
+@pytest.mark.timeout(4 * MAX_SECONDS)
 def test_tests_of_alloys_provider_pass_as_with_anvil(tmp_path: Path) -> None:
     alloy, theirs = require_alloy(), Path(require("anvil")).parent
     # The script of docs/how-to/moving.md, with the program under test.

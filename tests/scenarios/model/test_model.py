@@ -39,7 +39,7 @@ from wsnode.ethereum.live.subscription_spec import Extensions
 
 pytestmark = pytest.mark.slow
 
-MOST_CLIENTS = 5
+MAX_CLIENTS = 5
 
 
 class Lives(RuleBasedStateMachine):
@@ -102,7 +102,7 @@ class Lives(RuleBasedStateMachine):
 
     @rule(wishes=st.lists(wishes, min_size=1, max_size=3), deflate=st.booleans(), reads=st.booleans())
     def come(self, wishes: list[Wish], deflate: bool, reads: bool) -> None:
-        if len(self._world.connections) < MOST_CLIENTS:
+        if len(self._world.connections) < MAX_CLIENTS:
             self._do(self._world.come, wishes, deflate, reads)
 
     @rule(deflate=st.booleans(), forgotten=st.integers(0, 8))
@@ -138,7 +138,7 @@ class Lives(RuleBasedStateMachine):
 
     @rule(criteria=st.one_of(st.none(), criteria))
     def make_a_filter(self, criteria: Wanted | None) -> None:
-        if len(self._world.filters) < MOST_CLIENTS:
+        if len(self._world.filters) < MAX_CLIENTS:
             self._world.filters.append(self._do(self._world.make_a_filter, criteria))
 
     @rule(number=which)

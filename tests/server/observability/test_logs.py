@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pytest
 
 from wsnode.server.observability.logs import (
-    MOST_CHARACTERS,
+    MAX_CHARACTERS,
     HumanFormatter,
     JsonFormatter,
     PlaceRateFilter,
@@ -82,7 +82,7 @@ def test_warnings_have_a_limit_and_what_was_asked_for_has_none() -> None:
 @pytest.mark.parametrize("formatter", [HumanFormatter(), JsonFormatter()], ids=["human", "json"])
 def test_a_traceback_is_cut(formatter: logging.Formatter) -> None:
     written = formatter.format(record_of(lambda: failing("x" * 5_000_000)))
-    assert len(written) < MOST_CHARACTERS + 1000
+    assert len(written) < MAX_CHARACTERS + 1000
     assert "in failing" in written
 
 
@@ -100,4 +100,4 @@ def test_what_others_say_is_one_line_that_does_not_steer_a_terminal(foreign: str
 
 @pytest.mark.parametrize("form", [HumanFormatter(), JsonFormatter()])
 def test_a_long_message_is_cut(form: logging.Formatter) -> None:
-    assert len(said("x" * 100_000, form)) < MOST_CHARACTERS + 200
+    assert len(said("x" * 100_000, form)) < MAX_CHARACTERS + 200

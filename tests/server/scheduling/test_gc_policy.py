@@ -16,7 +16,7 @@ from wsnode.server.scheduling import gc_policy
 from wsnode.server.scheduling.gc_policy import (
     BUSY_SECONDS,
     IDLE_SECONDS,
-    LONGEST_DUE,
+    MAX_DUE,
     RIPE_OBJECTS,
     GcPolicy,
     collect_garbage,
@@ -155,7 +155,7 @@ class Ring:
 
 def limited(monkeypatch: pytest.MonkeyPatch, *, thaw: int, most_at_once: int) -> GcPolicy:
     monkeypatch.setattr(gc_policy, "THAW", thaw)
-    monkeypatch.setattr(gc_policy, "MOST_AT_ONCE", most_at_once)
+    monkeypatch.setattr(gc_policy, "MAX_AT_ONCE", most_at_once)
     return GcPolicy()
 
 
@@ -214,7 +214,7 @@ async def test_a_look_at_all_objects_waits_for_a_quiet_moment_but_not_for_ever(
     found = weakref.ref(ring)
     policy.look()
     del ring
-    await trio.sleep(LONGEST_DUE)
+    await trio.sleep(MAX_DUE)
     policy.look()
     policy.look_at_all(is_quiet=False)
     assert found() is not None
@@ -226,7 +226,7 @@ async def test_a_look_at_all_objects_waits_for_a_quiet_moment_but_not_for_ever(
 @pytest.mark.usefixtures("_nothing_sheltered")
 async def test_a_server_with_little_to_do_looks_at_all_objects(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(gc_policy, "THAW", 1)
-    monkeypatch.setattr(gc_policy, "MOST_AT_ONCE", 10**7)
+    monkeypatch.setattr(gc_policy, "MAX_AT_ONCE", 10**7)
     ring, freed, held = Ring(), trio.Event(), list[list[int]]()
     weakref.finalize(ring, freed.set)
     async with open_server():
@@ -256,7 +256,7 @@ async def test_frozen_garbage_stays_if_objects_become_many_before_a_quiet_moment
     found = weakref.ref(ring)
     policy.look()
     del ring
-    monkeypatch.setattr(gc_policy, "MOST_AT_ONCE", 1_000)
+    monkeypatch.setattr(gc_policy, "MAX_AT_ONCE", 1_000)
     policy.look_at_all(is_quiet=True)
     assert found() is not None
 
@@ -269,7 +269,7 @@ async def test_many_frozen_objects_are_counted_ever_less_often(monkeypatch: pyte
         policy.look()
         policy.look_at_all(is_quiet=True)
     del ring
-    monkeypatch.setattr(gc_policy, "MOST_AT_ONCE", 10**7)
+    monkeypatch.setattr(gc_policy, "MAX_AT_ONCE", 10**7)
     # They were counted at the looks 1, 2, 4 and 8.
     for _ in range(6):
         policy.look()

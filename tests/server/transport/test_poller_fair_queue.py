@@ -9,8 +9,8 @@ from wsnode.server.transport.poller import Peer
 
 PEERS = st.sampled_from([None, None, "a", "b", "c"])
 QUICK_COST = 0.0002
-LONGEST_PENALTY = 0.02
-MOST_KNOWN = 16_384
+MAX_PENALTY = 0.02
+MAX_KNOWN = 16_384
 OF_A_NEW = 2
 
 
@@ -97,13 +97,13 @@ def spent_by(costs: list[float], turns: int) -> list[int]:
 
 
 # Until it was first known what a place costs, it may have had one long turn.
-MOST_APART = 2 * round(LONGEST_PENALTY * 10_000)
+MAX_APART = 2 * round(MAX_PENALTY * 10_000)
 
 
 @given(st.lists(st.sampled_from([0.0005, 0.001, 0.003]), min_size=2, max_size=6), st.integers(100, 300))
 def test_peers_that_always_have_more_get_as_much_time_as_each_other(costs: list[float], turns: int) -> None:
     spent = spent_by(costs, turns)
-    assert max(spent) - min(spent) <= MOST_APART
+    assert max(spent) - min(spent) <= MAX_APART
 
 
 @given(st.lists(st.sampled_from([0.001, 0.003]), min_size=1, max_size=6), st.integers(100, 300))
@@ -111,8 +111,8 @@ def test_a_quick_peer_that_always_has_more_gets_half_of_the_time_at_the_most(
     costs: list[float], turns: int
 ) -> None:
     quick, *long = spent_by([0.0002, *costs], turns)
-    assert quick <= sum(long) + MOST_APART
-    assert max(long) - min(long) <= MOST_APART
+    assert quick <= sum(long) + MAX_APART
+    assert max(long) - min(long) <= MAX_APART
 
 
 def test_a_quick_peer_comes_before_long_ones_that_came_first() -> None:
@@ -136,7 +136,7 @@ def test_a_pause_within_a_turn_costs_a_peer_little() -> None:
         queue.add(0, "honest")
         queue.add(1, "other")
         order.append(queue.pop())
-        queue.charge(LONGEST_PENALTY)
+        queue.charge(MAX_PENALTY)
     assert 0 in order
 
 
@@ -156,7 +156,7 @@ def test_a_quick_socket_comes_first_while_thousands_of_new_ones_arrive() -> None
     queue.add(0, None)
     queue.pop()
     queue.charge(0.0001)
-    for number in range(1, 3 * MOST_KNOWN):
+    for number in range(1, 3 * MAX_KNOWN):
         queue.add(number, None)
         if number % 1000 == 0:
             queue.add(0, None)
@@ -230,7 +230,7 @@ def test_a_quick_socket_waits_for_few_of_thousands_that_end() -> None:
             queue.charge(0.0003)
             others += 1
         queue.charge(0.0001)
-        assert others * 0.0003 <= LONGEST_PENALTY
+        assert others * 0.0003 <= MAX_PENALTY
 
 
 def test_sockets_with_a_quick_burst_before_each_long_one_come_behind_a_quick_one() -> None:
@@ -299,9 +299,9 @@ def test_what_a_thread_works_counts() -> None:
 
 def test_of_many_peers_those_are_remembered_that_came_last() -> None:
     queue = Queue()
-    for number in range(4 * MOST_KNOWN):
+    for number in range(4 * MAX_KNOWN):
         queue.add(number, f"peer {number}")
         queue.pop()
         queue.charge(0.001 if number % 2 else 0.0)
-        assert queue.known <= 2 * MOST_KNOWN + 1
-    assert queue.known >= MOST_KNOWN
+        assert queue.known <= 2 * MAX_KNOWN + 1
+    assert queue.known >= MAX_KNOWN

@@ -23,7 +23,7 @@ from wsnode.pubsub.event import PART_BYTES
 from wsnode.starknet.felt import felt_text
 from wsnode.starknet.rpc import subscriptions
 from wsnode.starknet.rpc.methods import FAMILIES
-from wsnode.starknet.rpc.subscription_params import MOST_SENDERS
+from wsnode.starknet.rpc.subscription_params import MAX_SENDERS
 
 KINDS = ["Events", "NewTransactions", "NewTransactionReceipts", "TransactionStatus"]
 NAMES = {"NewTransactions": "NewTransaction"}
@@ -315,7 +315,7 @@ async def test_senders_keys_and_parameters_are_bounded(
 ) -> None:
     async with open_node(filled) as node:
         client = await node.connect()
-        senders = list(map(hex, range(MOST_SENDERS + 1)))
+        senders = list(map(hex, range(MAX_SENDERS + 1)))
         identity = await client.watch(kind="NewTransactions", sender_address=senders[:-1])
         for kind in ("NewTransactions", "NewTransactionReceipts"):
             reply = await client.call_named(f"starknet_subscribe{kind}", sender_address=senders)
@@ -324,10 +324,10 @@ async def test_senders_keys_and_parameters_are_bounded(
         await client.watch(kind="Events", keys=keys)
         reply = await client.call_named("starknet_subscribeEvents", keys=[*keys, ["0x1"]])
         assert reply["error"]["code"] == 34
-        assert node.hub.parameters == MOST_SENDERS + 16
-        for name in ("MOST_PARAMETERS", "MOST_PARAMETERS_A_CONNECTION"):
+        assert node.hub.parameters == MAX_SENDERS + 16
+        for name in ("MAX_PARAMETERS", "MAX_PARAMETERS_A_CONNECTION"):
             with monkeypatch.context() as patch:
-                patch.setattr(subscriptions, name, MOST_SENDERS + 17)
+                patch.setattr(subscriptions, name, MAX_SENDERS + 17)
                 last = await client.watch(kind="TransactionStatus", transaction_hash="0x1")
                 reply = await client.call_named("starknet_subscribeTransactionStatus", transaction_hash="0x2")
                 assert reply["error"]["code"] == -32005

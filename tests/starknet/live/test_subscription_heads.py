@@ -128,7 +128,7 @@ async def test_a_subscription_begins_at_most_1024_blocks_back(growing: GrowingCh
         node.hub.advance()
         await wait_all_tasks_blocked()
         assert numbers(client, identity)[-1] == 1026
-        assert subscriptions.MOST_BLOCKS_BACK == 1024
+        assert subscriptions.MAX_BLOCKS_BACK == 1024
 
 
 @pytest.mark.parametrize("block_id", [{"block_number": 3}, {"block_hash": "0xdead"}], ids=str)

@@ -19,7 +19,7 @@ NOTICED_LIES: Final = (
 )
 """Those about every block."""
 LIES: Final = (*NOTICED_LIES, "class wrong", "stale head", "proof wrong")
-LONGEST_WAIT: Final = 3 * PATIENCE
+MAX_WAIT: Final = 3 * PATIENCE
 """Seconds to wait for a node of a busy machine, which gives up a slow upstream and tries it again."""
 KEYS: Final = ("0x1", "0x7", "0x99")
 """Two slots that some contracts have, and one that none has."""
@@ -126,13 +126,13 @@ class World:
     def wait_until_noticed(self, name: str) -> None:
         """Wait until the node has left an upstream alone that lies about every block."""
         if name in NOTICED_LIES:
-            until("the lie is noticed", lambda: self.status()[0]["state"] != "followed", LONGEST_WAIT)
+            until("the lie is noticed", lambda: self.status()[0]["state"] != "followed", MAX_WAIT)
 
     def wait_for_head(self) -> str:
         """Return the hash of the upstreams' head once the node has it."""
         head: str = self.honest.command("state")["block_hash"]
         number = self.made[head]["header"]["block_number"]
-        until("the head is there", lambda: self._has(number, head), LONGEST_WAIT)
+        until("the head is there", lambda: self._has(number, head), MAX_WAIT)
         return head
 
     def _has(self, number: int, block_hash: str) -> bool:
@@ -180,12 +180,12 @@ class World:
             assert answer == expected(head), (method, before, after, head)
             return True
 
-        until(f"{method} is proved", is_right, LONGEST_WAIT)
+        until(f"{method} is proved", is_right, MAX_WAIT)
 
     def check(self, watcher: Watcher) -> None:
         """Wait until the subscriber has all of the chain up to its head of now, each item once."""
         head = self.wait_for_head()
-        until("the subscriber has all once", lambda: watcher.has_exactly(self.made, head), LONGEST_WAIT)
+        until("the subscriber has all once", lambda: watcher.has_exactly(self.made, head), MAX_WAIT)
 
 
 @contextmanager

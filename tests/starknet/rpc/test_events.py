@@ -166,7 +166,7 @@ def test_events_are_complete_and_told_once_through_many_reorganisations(changing
 def test_a_search_of_many_blocks_ends_early_and_goes_on(
     pair: Pair, monkeypatch: pytest.MonkeyPatch, size: int
 ) -> None:
-    monkeypatch.setattr(search, "MOST_BLOCKS", 3)
+    monkeypatch.setattr(search, "MAX_BLOCKS", 3)
     events = pair.events()
     rare = events[-1]["keys"]
     wanted: Json = {"chunk_size": size, "keys": [[key] for key in rare]}
@@ -184,7 +184,7 @@ def test_a_search_of_many_blocks_ends_early_and_goes_on(
 
 
 def test_a_page_of_large_events_is_shorter(pair: Pair, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(search, "MOST_BYTES", 0)
+    monkeypatch.setattr(search, "MAX_BYTES", 0)
     events = pair.events()
     page = pair.ask({"chunk_size": 1024})
     assert page["events"] == events[:1]

@@ -12,14 +12,14 @@ from wsnode.jsonrpc.errors import RpcError
 from wsnode.starknet.block_id import BlockId
 from wsnode.starknet.chain import StarknetChain
 from wsnode.starknet.rpc.forwarded.params import (
-    MOST_DECLARED_VALUES,
-    MOST_ENTRY_POINTS,
-    MOST_FORWARDED_FELTS,
-    MOST_FORWARDED_TRANSACTIONS,
-    MOST_PROGRAM_FELTS,
+    MAX_DECLARED_VALUES,
+    MAX_ENTRY_POINTS,
+    MAX_FORWARDED_FELTS,
+    MAX_FORWARDED_TRANSACTIONS,
+    MAX_PROGRAM_FELTS,
 )
 from wsnode.starknet.rpc.methods import build_registry
-from wsnode.starknet.rpc.params import MOST_FLAGS
+from wsnode.starknet.rpc.params import MAX_FLAGS
 
 jsonschema = pytest.importorskip("jsonschema", reason="replies are validated with jsonschema")
 REQUEST = {"contract_address": "0x1", "entry_point_selector": "0x2", "calldata": ["0x3"]}
@@ -140,51 +140,51 @@ def declared(program: int, entry_points: int) -> list[Any]:
     [
         pytest.param(
             "estimateFee",
-            [[SENT] * MOST_FORWARDED_TRANSACTIONS, [], FIRST],
-            [[SENT] * (MOST_FORWARDED_TRANSACTIONS + 1), [], FIRST],
+            [[SENT] * MAX_FORWARDED_TRANSACTIONS, [], FIRST],
+            [[SENT] * (MAX_FORWARDED_TRANSACTIONS + 1), [], FIRST],
             "too many transactions: 101, want at most 100",
             id="estimated transactions",
         ),
         pytest.param(
             "simulateTransactions",
-            [FIRST, [SENT], ["SKIP_VALIDATE"] * MOST_FLAGS],
-            [FIRST, [SENT], ["SKIP_VALIDATE"] * (MOST_FLAGS + 1)],
+            [FIRST, [SENT], ["SKIP_VALIDATE"] * MAX_FLAGS],
+            [FIRST, [SENT], ["SKIP_VALIDATE"] * (MAX_FLAGS + 1)],
             "too many simulation flags: 17, want at most 16",
             id="simulation flags",
         ),
         pytest.param(
             "traceBlockTransactions",
-            [FIRST, ["RETURN_INITIAL_READS"] * MOST_FLAGS],
-            [FIRST, ["RETURN_INITIAL_READS"] * (MOST_FLAGS + 1)],
+            [FIRST, ["RETURN_INITIAL_READS"] * MAX_FLAGS],
+            [FIRST, ["RETURN_INITIAL_READS"] * (MAX_FLAGS + 1)],
             "too many trace flags: 17, want at most 16",
             id="trace flags",
         ),
         pytest.param(
             "call",
-            [REQUEST | {"calldata": ["0x3"] * MOST_FORWARDED_FELTS}, FIRST],
-            [REQUEST | {"calldata": ["0x3"] * (MOST_FORWARDED_FELTS + 1)}, FIRST],
+            [REQUEST | {"calldata": ["0x3"] * MAX_FORWARDED_FELTS}, FIRST],
+            [REQUEST | {"calldata": ["0x3"] * (MAX_FORWARDED_FELTS + 1)}, FIRST],
             "too many items of calldata: 10001, want at most 10000",
             id="calldata",
         ),
         pytest.param(
             "simulateTransactions",
-            [FIRST, [SENT, SENT | {"signature": ["0x3"] * MOST_FORWARDED_FELTS}], []],
-            [FIRST, [SENT, SENT | {"signature": ["0x3"] * (MOST_FORWARDED_FELTS + 1)}], []],
+            [FIRST, [SENT, SENT | {"signature": ["0x3"] * MAX_FORWARDED_FELTS}], []],
+            [FIRST, [SENT, SENT | {"signature": ["0x3"] * (MAX_FORWARDED_FELTS + 1)}], []],
             "too many items of signature: 10001, want at most 10000",
             id="a signature in a list",
         ),
         pytest.param(
             "addDeclareTransaction",
-            declared(MOST_PROGRAM_FELTS, 0),
-            declared(MOST_PROGRAM_FELTS + 1, 0),
+            declared(MAX_PROGRAM_FELTS, 0),
+            declared(MAX_PROGRAM_FELTS + 1, 0),
             "too many items of sierra_program: 681575, want at most 681574",
             id="a program",
         ),
         pytest.param(
             "addDeclareTransaction",
-            declared(1, MOST_ENTRY_POINTS),
-            declared(1, MOST_ENTRY_POINTS + 1),
-            f"too many items of EXTERNAL: {MOST_ENTRY_POINTS + 1}, want at most {MOST_ENTRY_POINTS}",
+            declared(1, MAX_ENTRY_POINTS),
+            declared(1, MAX_ENTRY_POINTS + 1),
+            f"too many items of EXTERNAL: {MAX_ENTRY_POINTS + 1}, want at most {MAX_ENTRY_POINTS}",
             id="entry points",
         ),
     ],
@@ -263,18 +263,18 @@ def test_the_document_refuses_a_reply_that_lacks_a_member(method: str, reply: An
     ("method", "params", "reason"),
     [
         ("addDeclareTransaction", declared(100_001, 0), None),
-        ("addDeclareTransaction", declared(MOST_PROGRAM_FELTS, 0), None),
+        ("addDeclareTransaction", declared(MAX_PROGRAM_FELTS, 0), None),
         ("estimateFee", [declared(100_001, 0), [], FIRST], None),
         ("simulateTransactions", [FIRST, declared(100_001, 0), []], None),
         (
             "addDeclareTransaction",
-            declared(MOST_PROGRAM_FELTS + 1, 0),
-            f"too many items of sierra_program: {MOST_PROGRAM_FELTS + 1}",
+            declared(MAX_PROGRAM_FELTS + 1, 0),
+            f"too many items of sierra_program: {MAX_PROGRAM_FELTS + 1}",
         ),
         (
             "addDeclareTransaction",
-            [{"type": "DECLARE", "nonce": ["0x0"] * MOST_DECLARED_VALUES}],
-            f"the parameters have too many values, want at most {MOST_DECLARED_VALUES}",
+            [{"type": "DECLARE", "nonce": ["0x0"] * MAX_DECLARED_VALUES}],
+            f"the parameters have too many values, want at most {MAX_DECLARED_VALUES}",
         ),
         (
             "addInvokeTransaction",

@@ -259,9 +259,9 @@ def test_a_state_with_too_many_values_is_not_proved(pair: Pair, monkeypatch: pyt
     whole = StateProver(pair.chain)
     assert whole.prove(BLOCKS, row.hash, ProofRequest()) is not None
     values = number_of_values(pair)
-    monkeypatch.setattr(prover, "MOST_VALUES", values)
+    monkeypatch.setattr(prover, "MAX_VALUES", values)
     assert StateProver(pair.chain).prove(BLOCKS, row.hash, ProofRequest()) is not None
-    monkeypatch.setattr(prover, "MOST_VALUES", values - 1)
+    monkeypatch.setattr(prover, "MAX_VALUES", values - 1)
     refusing = StateProver(pair.chain)
     for _ in range(2):
         with pytest.raises(StateProofError, match=f"more than {values - 1} values"):

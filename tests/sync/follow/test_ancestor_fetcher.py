@@ -19,7 +19,7 @@ from wsnode.upstream.score import Score
 async def test_one_that_has_no_block_yet_holds_up_no_other(
     tmp_path: Path, nursery: trio.Nursery, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(block_client, "MOST_DELAYS", inf)
+    monkeypatch.setattr(block_client, "MAX_DELAYS", inf)
     with sources_of(tmp_path, ("a", "b"), nursery) as sources:
         async with followed(tmp_path, sources) as world:
             await world.until_stage(SyncStage.LIVE)
@@ -39,7 +39,7 @@ async def test_one_that_has_no_block_yet_holds_up_no_other(
 async def test_a_block_that_is_replaced_before_it_is_there_is_waited_for_no_longer(
     opened: Open, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(block_client, "MOST_DELAYS", inf)
+    monkeypatch.setattr(block_client, "MAX_DELAYS", inf)
     async with opened("a") as (world, sources):
         source = sources["a"]
         await world.until_at(source.head)
@@ -90,7 +90,7 @@ async def test_what_is_wrong_with_a_block_is_held_against_the_upstream_that_sent
     lie: Callable[[Source], bytes],
     reason: str,
 ) -> None:
-    monkeypatch.setattr(block_client, "MOST_DELAYS", 0)
+    monkeypatch.setattr(block_client, "MAX_DELAYS", 0)
     with sources_of(tmp_path, ("announcer", "liar"), nursery) as sources:
         async with followed(tmp_path, sources) as world:
             await world.until_stage(SyncStage.LIVE)

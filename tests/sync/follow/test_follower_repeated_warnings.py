@@ -26,7 +26,7 @@ def warnings(caplog: pytest.LogCaptureFixture) -> list[tuple[str, object]]:
 async def test_blocks_that_an_upstream_never_has_are_one_line(
     opened: Open, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(block_client, "MOST_DELAYS", 0.0)
+    monkeypatch.setattr(block_client, "MAX_DELAYS", 0.0)
     async with opened("a") as (world, sources):
         await world.until_at(sources["a"].head)
         await world.until_stage(SyncStage.LIVE)
@@ -60,7 +60,7 @@ async def test_blocks_below_the_first_one_that_nobody_has_are_one_line(
     opened: Open, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(window, "FAILED_SECONDS", 0.0)
-    monkeypatch.setattr(block_client, "MOST_DELAYS", 0.0)
+    monkeypatch.setattr(block_client, "MAX_DELAYS", 0.0)
     light = FolderKind(20, is_light=True)
     async with opened("a", blocks=60, final=2, kind=light) as (world, sources):
         source, below = sources["a"], hex(57)

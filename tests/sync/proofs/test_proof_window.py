@@ -13,7 +13,7 @@ from tests.ethereum.development.playground import CREATOR, ETHER, GENESIS_TIME, 
 from tests.sync.proofs.windows import Window, genesis_of, window_of
 from wsnode.node.config import ConfigurationError
 from wsnode.node.services.fork_point import fetch_first
-from wsnode.sync.proofs.proof_window import MOST_QUESTIONS, oldest_proved
+from wsnode.sync.proofs.proof_window import MAX_QUESTIONS, oldest_proved
 from wsnode.upstream.errors import UpstreamError, UpstreamRefusedError
 
 BLOCKS = 40
@@ -55,7 +55,7 @@ def opened(folder: Path, chain: Playground, *clients: MemoryClient) -> Iterator[
 def test_the_oldest_block_that_a_node_proves_is_found(chain: Playground, first: int) -> None:
     client = proving_from(chain, lambda: first)
     assert trio.run(oldest_proved, client) == first
-    assert client.memory.asked.total() <= MOST_QUESTIONS
+    assert client.memory.asked.total() <= MAX_QUESTIONS
 
 
 def test_a_node_that_proves_nothing_has_no_oldest_block(chain: Playground) -> None:

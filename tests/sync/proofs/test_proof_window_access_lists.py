@@ -234,7 +234,7 @@ def test_values_follow_the_branch_that_is_canonical(scene: Scene) -> None:
 
 
 def test_more_blocks_than_the_bound_are_proved_anew(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(blocks, "MOST_CARRIED", 3)
+    monkeypatch.setattr(blocks, "MAX_CARRIED", 3)
     balance = [("eth_getBalance", (CREATOR, "latest"))]
     scene.require_equal(balance)
     for count, proofs in ((3, 0), (4, 1)):
@@ -255,7 +255,7 @@ def test_lists_above_the_bound_of_bytes_carry_nothing(scene: Scene, monkeypatch:
         scene.trade()
         # Of this block: the hashes that it stores may begin with zero bytes, which are not encoded.
         size = len(scene.light("debug_getRawBlockAccessList", "latest")) // 2 - 1
-        monkeypatch.setattr(blocks, "MOST_LIST_BYTES", size - less)
+        monkeypatch.setattr(blocks, "MAX_LIST_BYTES", size - less)
         scene.require_equal(balance)
         assert scene.proofs() == asked + proofs
 

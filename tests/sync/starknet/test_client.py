@@ -154,9 +154,9 @@ async def test_a_class_beyond_the_bound_is_refused(
     class_hash, definition = next(iter(made.classes.items()))
     size = len(json.dumps(definition, separators=(",", ":")))
     arguments = (upstream, felt_bytes(made.blocks[0].hash), felt_bytes(class_hash))
-    monkeypatch.setattr(client, "MOST_CLASS_BYTES", size)
+    monkeypatch.setattr(client, "MAX_CLASS_BYTES", size)
     assert (await fetch_class(*arguments)).class_hash == felt_bytes(class_hash)
-    monkeypatch.setattr(client, "MOST_CLASS_BYTES", size - 1)
+    monkeypatch.setattr(client, "MAX_CLASS_BYTES", size - 1)
     refused = await refusal(lambda: fetch_class(*arguments))
     assert (refused.reason, f"{size} bytes, more than {size - 1}" in refused.detail) == ("invalid", True)
 

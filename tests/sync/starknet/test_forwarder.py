@@ -227,10 +227,10 @@ async def test_a_reply_up_to_the_bound_is_passed_on(
     node.answers["call"] = lambda _params: told
     async with followed(tmp_path, {"a": node}) as world:
         await at_head(world, made)
-        monkeypatch.setattr(module, "MOST_FORWARDED_BYTES", 100)
+        monkeypatch.setattr(module, "MAX_FORWARDED_BYTES", 100)
         passed = await world.call("starknet_call", REQUEST, "latest")
         assert passed == ({"code": 40, "message": "error", "data": "x" * 93} if is_error else told)
-        monkeypatch.setattr(module, "MOST_FORWARDED_BYTES", 99)
+        monkeypatch.setattr(module, "MAX_FORWARDED_BYTES", 99)
         error = await world.call("starknet_call", REQUEST, "latest")
         assert error == {"code": -32003, "message": "response too large"}
 
@@ -242,9 +242,9 @@ async def test_calls_beyond_the_bound_are_refused(
     node.answers["call"] = lambda _params: ["0x1"]
     async with followed(tmp_path, {"a": node}) as world:
         await at_head(world, made)
-        monkeypatch.setattr(module, "MOST_FORWARDED", 1)
+        monkeypatch.setattr(module, "MAX_FORWARDED", 1)
         assert await world.call("starknet_call", REQUEST, "latest") == ["0x1"]
-        monkeypatch.setattr(module, "MOST_FORWARDED", 0)
+        monkeypatch.setattr(module, "MAX_FORWARDED", 0)
         error = await world.call("starknet_call", REQUEST, "latest")
         assert (error["code"], error["message"]) == (-32005, "too many calls are forwarded")
 

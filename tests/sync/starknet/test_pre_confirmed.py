@@ -338,7 +338,7 @@ async def test_the_upstream_with_most_transactions_is_taken_and_kept(
         assert await taken(a=0) == 0
         # A failed poll empties the block only once the last good one is too old.
         assert await taken() == 0
-        monkeypatch.setattr(module, "MOST_AGE", -1.0)
+        monkeypatch.setattr(module, "MAX_AGE", -1.0)
         assert await taken() is None
         assert await taken(b=2) == 2
         false = made.under_way(2)

@@ -187,13 +187,13 @@ async def test_reads_beyond_the_bounds_are_refused_or_not_kept(
     node = proving(made, nursery)
     async with followed(tmp_path, {"a": node}, window=WINDOW) as world:
         await at_head(world, made)
-        monkeypatch.setattr(module, "MOST_KEPT", 1)
+        monkeypatch.setattr(module, "MAX_KEPT", 1)
         for key in ("0x2", "0x2", "0x3", "0x2"):
             assert await world.call("starknet_getStorageAt", TOKEN, key, "latest") == made.slot(11, key)
         assert node.asked["getStorageProof"] == 3
-        monkeypatch.setattr(module, "MOST_PROVING", 1)
+        monkeypatch.setattr(module, "MAX_PROVING", 1)
         assert await world.call("starknet_getStorageAt", TOKEN, "0x4", "latest") == made.slot(11, "0x4")
-        monkeypatch.setattr(module, "MOST_PROVING", 0)
+        monkeypatch.setattr(module, "MAX_PROVING", 0)
         error = await world.call("starknet_getStorageAt", TOKEN, "0x5", "latest")
         assert error == {
             "code": -32005,
@@ -216,7 +216,7 @@ async def test_a_fetched_class_is_kept_within_the_bound(
         await at_head(world, made)
         first = node.asked["getClass"]
         if not is_kept:
-            monkeypatch.setattr(module, "MOST_CLASS_BYTES", 0)
+            monkeypatch.setattr(module, "MAX_CLASS_BYTES", 0)
         for _ in range(3):
             told = await world.call("starknet_getClass", "latest", class_hash)
             assert told == made.classes[class_hash]

@@ -348,7 +348,7 @@ def test_the_oldest_are_forgotten_beyond_the_bytes(monkeypatch: pytest.MonkeyPat
     kept = SentTransactions(Clock())
     kept.add(INVOKE, reply(1))
     size = kept.size
-    monkeypatch.setattr(module, "MOST_SENT_BYTES", 2 * size)
+    monkeypatch.setattr(module, "MAX_SENT_BYTES", 2 * size)
     kept.add(INVOKE, reply(2))
     assert kept.find("0x1") is not None
     kept.add(INVOKE, reply(3))

@@ -19,7 +19,7 @@ from wsnode.cli.development import (
 )
 from wsnode.cli.options import FILE, FiniteRange, fit_address, limit_option
 from wsnode.cli.terminal import one_line_failures
-from wsnode.node.listen_address import DEFAULT_LISTEN, MOST_PORT
+from wsnode.node.listen_address import DEFAULT_LISTEN, MAX_PORT
 
 if TYPE_CHECKING:
     from wsnode.demo.run import GenesisSettings, ServeSettings
@@ -30,7 +30,7 @@ IPC_PATH: Final = "/tmp/anvil.ipc"
 """Path of anvil's socket, which its clients expect."""
 CODE_SIZE: Final = 2**31 - 1
 EPOCH: Final = 32
-LARGEST_BODY: Final = 1 << 30
+MAX_BODY_BYTES: Final = 1 << 30
 EARLIEST: Final = "tangerine"
 OTHER_FORKS: Final = {
     "bpo1": "osaka",
@@ -40,7 +40,7 @@ OTHER_FORKS: Final = {
     "dao": EARLIEST,
 }
 """Forks of anvil that wsnode does not have, and their substitutes."""
-MOST: Final = 2**63 - 1
+MAX_INTEGER: Final = 2**63 - 1
 
 
 def read_hardfork(
@@ -81,9 +81,9 @@ def chain_options(command: Callable[..., Any]) -> Callable[..., Any]:
             metavar="PATH",
             callback=read_path,
         ),
-        click.option("--chain-id", type=click.IntRange(1, MOST), metavar="ID"),
+        click.option("--chain-id", type=click.IntRange(1, MAX_INTEGER), metavar="ID"),
         click.option("--hardfork", callback=read_hardfork, metavar="NAME"),
-        click.option("--gas-limit", type=click.IntRange(5000, MOST), metavar="GAS"),
+        click.option("--gas-limit", type=click.IntRange(5000, MAX_INTEGER), metavar="GAS"),
         click.option("--gas-price", type=click.IntRange(0, 2**128 - 1), metavar="WEI"),
         click.option(
             "--block-base-fee-per-gas",
@@ -92,14 +92,14 @@ def chain_options(command: Callable[..., Any]) -> Callable[..., Any]:
             type=click.IntRange(0, 2**64 - 1),
             metavar="WEI",
         ),
-        click.option("--timestamp", type=click.IntRange(0, MOST), metavar="SECONDS"),
+        click.option("--timestamp", type=click.IntRange(0, MAX_INTEGER), metavar="SECONDS"),
         click.option(
             "--init", type=FILE, metavar="FILE", help="A genesis: accounts, chain id, time, base fee."
         ),
         click.option("--code-size-limit", type=click.IntRange(0, CODE_SIZE), metavar="BYTES"),
         click.option("--disable-code-size-limit", is_flag=True),
         click.option("--fork-url", "--rpc-url", "-f", "fork_url", multiple=True, metavar="URL[@BLOCK]"),
-        click.option("--fork-block-number", type=click.IntRange(1, MOST), metavar="N"),
+        click.option("--fork-block-number", type=click.IntRange(1, MAX_INTEGER), metavar="N"),
         click.option("--state", type=FILE, metavar="FILE"),
         click.option("--load-state", type=FILE, metavar="FILE"),
         click.option("--dump-state", type=FILE, metavar="FILE"),
@@ -142,7 +142,7 @@ def output_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """Add the flags of the output and of the server."""
     for option in (
         click.option("--host", envvar="ANVIL_IP_ADDR", metavar="HOST"),
-        click.option("--port", "-p", type=click.IntRange(0, MOST_PORT), metavar="PORT"),
+        click.option("--port", "-p", type=click.IntRange(0, MAX_PORT), metavar="PORT"),
         click.option(
             "--ipc", "--ipcpath", "ipc", is_flag=False, flag_value=IPC_PATH, type=FILE, metavar="[PATH]"
         ),
@@ -243,7 +243,7 @@ def _differences(options: Mapping[str, Any]) -> Iterator[str]:
     if name is not None and name.lower() in OTHER_FORKS:
         yield warning("--hardfork", f"{name}: the rules are those of {fork}")
     if options["no_request_size_limit"]:
-        yield warning("--no-request-size-limit", f"raises the limit to {LARGEST_BODY} bytes")
+        yield warning("--no-request-size-limit", f"raises the limit to {MAX_BODY_BYTES} bytes")
     if options["no_cors"]:
         yield warning("--no-cors", "leaves pages of this machine their access")
     if options["host"] is not None and "," in options["host"]:
@@ -259,7 +259,7 @@ def _served(options: Mapping[str, Any]) -> "ServeSettings":
     from wsnode.node.config import AllowedHosts
 
     host = None if options["host"] is None else options["host"].split(",")[0]
-    unlimited = dict.fromkeys(("body_bytes", "message_bytes"), LARGEST_BODY)
+    unlimited = dict.fromkeys(("body_bytes", "message_bytes"), MAX_BODY_BYTES)
     return ServeSettings(
         address=fit_address(None, host, options["port"], DEFAULT_LISTEN),
         block_time=options["block_time"] or 0.0,

@@ -8,8 +8,8 @@ from wsnode.cli.options import checked_addresses
 from wsnode.cli.terminal import one_line_failures, say
 
 SECONDS = 10.0
-MOST_BYTES = 1 << 20
-MOST_SHOWN = 200
+MAX_BYTES = 1 << 20
+MAX_SHOWN = 200
 OWN_VERSION = "wsnode/"
 """Part of the version of every wsnode; on a development chain it follows anvil's."""
 
@@ -42,7 +42,7 @@ def asked(url: str) -> dict[str, Any]:
         return result
     version = _answer(url, "web3_clientVersion").get("result")
     if isinstance(version, str) and OWN_VERSION not in version:
-        raise ConfigurationError(f"the node is not wsnode but {version[:MOST_SHOWN]}")
+        raise ConfigurationError(f"the node is not wsnode but {version[:MAX_SHOWN]}")
     raise ConfigurationError(f"the node does not give its status: {_message_of(answer) or 'no result'}")
 
 
@@ -61,7 +61,7 @@ def _answer(url: str, method: str) -> dict[str, Any]:
 
     text = json.dumps({"jsonrpc": "2.0", "id": 1, "method": method, "params": []})
     try:
-        reply = post(url, text, seconds=SECONDS, most_bytes=MOST_BYTES)
+        reply = post(url, text, seconds=SECONDS, most_bytes=MAX_BYTES)
     except OSError as error:
         raise ConfigurationError(f"the node cannot be asked: {error}") from None
     try:

@@ -6,7 +6,7 @@ from typing import Final, Protocol
 
 import msgspec
 
-from wsnode.cluster.pool.pool_changes import MOST_TRANSACTIONS, Encoded
+from wsnode.cluster.pool.pool_changes import MAX_TRANSACTIONS, Encoded
 from wsnode.ethereum.codec.blocks import keccak256
 from wsnode.ethereum.codec.transactions import PooledTransaction
 from wsnode.ethereum.pool.entry import BLOB_TYPE
@@ -50,7 +50,7 @@ class Mirror:
     """Pool that is brought to the contents of the writer's, as far as it accepts them."""
 
     def __init__(
-        self, pool: TransactionPool, hearer: WriterPoolObserver, most: int = MOST_TRANSACTIONS
+        self, pool: TransactionPool, hearer: WriterPoolObserver, most: int = MAX_TRANSACTIONS
     ) -> None:
         """Prepare to copy into `pool`; the writer lists at most `most` transactions."""
         self._pool = pool

@@ -8,7 +8,7 @@ import trio
 
 from wsnode.cluster.journal import JournalUnavailableError
 from wsnode.cluster.pool.mirror import Mirror
-from wsnode.cluster.pool.pool_changes import MOST_TRANSACTIONS, Encoded, RecordedChange
+from wsnode.cluster.pool.pool_changes import MAX_TRANSACTIONS, Encoded, RecordedChange
 from wsnode.cluster.pool.stream import OpenStream, PoolStream
 from wsnode.cluster.records import RecordId, UnreadableRecordError
 from wsnode.ethereum.codec.transactions import PooledTransaction
@@ -135,7 +135,7 @@ class MirrorTask:
         async for part in stream.contents():
             encoded += part
         self.mirror.begin(tip.id.epoch)
-        await self._take(encoded[:MOST_TRANSACTIONS], in_order=False)
+        await self._take(encoded[:MAX_TRANSACTIONS], in_order=False)
         self._complete(tip)
 
     async def _take(self, encoded: Sequence[Encoded], *, in_order: bool = True) -> None:

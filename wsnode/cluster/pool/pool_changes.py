@@ -7,9 +7,9 @@ import msgspec
 from wsnode.cluster.records import RecordId, UnreadableRecordError
 from wsnode.untrusted.decoding import MalformedError, MsgpackDecoder
 
-MOST_TRANSACTIONS: Final = 16_384
+MAX_TRANSACTIONS: Final = 16_384
 """Maximum number of transactions in one list of a writer; of more, the first ones are listed."""
-MOST_BYTES: Final = 32 << 20
+MAX_BYTES: Final = 32 << 20
 """Maximum number of bytes of listed transactions."""
 STREAM_CHANGES: Final = 1_024
 """Maximum number of changes in the stream; a reader that is further behind reads everything anew."""
@@ -19,9 +19,9 @@ ADDED_AT_ONCE: Final = 256
 ADDED_BYTES_AT_ONCE: Final = 256 << 10
 """Bytes of added transactions in one change, beyond which one more may go."""
 DROPPED_AT_ONCE: Final = 1_024
-LARGEST_TRANSACTION: Final = 128 << 10
+MAX_TRANSACTION_BYTES: Final = 128 << 10
 """Maximum number of bytes of a transaction that any pool accepts, without blobs."""
-MOST_CHANGE_BYTES: Final = 512 << 10
+MAX_CHANGE_BYTES: Final = 512 << 10
 
 Encoded: TypeAlias = bytes
 """Signed transaction as blocks hold it, without blobs."""
@@ -70,7 +70,7 @@ def decode_change(name: str, content: bytes) -> RecordedChange:
     Raises:
         UnreadableRecordError: The bytes are no change.
     """
-    if len(content) > MOST_CHANGE_BYTES:
+    if len(content) > MAX_CHANGE_BYTES:
         raise UnreadableRecordError(f"{len(content)} bytes of a pool's change", name)
     try:
         said = RecordedChange(RecordId.parse(name), _CHANGE.decode(content))

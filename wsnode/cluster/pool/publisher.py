@@ -13,9 +13,9 @@ from wsnode.cluster.pool.pool_changes import (
     ADDED_AT_ONCE,
     ADDED_BYTES_AT_ONCE,
     DROPPED_AT_ONCE,
-    LARGEST_TRANSACTION,
-    MOST_BYTES,
-    MOST_TRANSACTIONS,
+    MAX_BYTES,
+    MAX_TRANSACTION_BYTES,
+    MAX_TRANSACTIONS,
     PoolChange,
     RecordedChange,
 )
@@ -53,8 +53,8 @@ class PoolJournalDiff:
         self,
         pool: TransactionPool,
         *,
-        most: int = MOST_TRANSACTIONS,
-        most_bytes: int = MOST_BYTES,
+        most: int = MAX_TRANSACTIONS,
+        most_bytes: int = MAX_BYTES,
     ) -> None:
         self._pool = pool
         self._most, self._most_bytes = most, most_bytes
@@ -121,7 +121,7 @@ class PoolJournalDiff:
 
 def _can_be_listed(entry: PoolEntry) -> bool:
     # No other node could check an impersonated sender.
-    return not entry.transaction.is_impersonated and _size(entry) <= LARGEST_TRANSACTION
+    return not entry.transaction.is_impersonated and _size(entry) <= MAX_TRANSACTION_BYTES
 
 
 def _size(entry: PoolEntry) -> int:

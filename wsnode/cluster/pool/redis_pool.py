@@ -10,7 +10,7 @@ from typing import Any, Final
 from wsnode.cluster.address import JournalAddress
 from wsnode.cluster.journal import Lease
 from wsnode.cluster.pool.pool_changes import (
-    MOST_BYTES,
+    MAX_BYTES,
     STREAM_BYTES,
     STREAM_CHANGES,
     Encoded,
@@ -130,7 +130,7 @@ class RedisPoolStream:
             JournalUnavailableError: Redis cannot be reached.
         """
         cursor, size = 0, 0
-        while size <= MOST_BYTES:
+        while size <= MAX_BYTES:
             with self._journal.asking() as client:
                 cursor, found = await client.hscan(self._contents, cursor=cursor, count=SCANNED_AT_ONCE)
             assert isinstance(found, dict), "values are asked for"

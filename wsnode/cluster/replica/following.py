@@ -36,7 +36,7 @@ HELD_SECONDS: Final = 20.0
 """Seconds for which a higher branch is kept after the journal lost it, since its writer may have it too."""
 HELD_PAUSE: Final = 0.2
 FIRST_PAUSE: Final = 0.1
-LONGEST_PAUSE: Final = 5.0
+MAX_PAUSE: Final = 5.0
 REFUSALS: Final = (ReplicaError, UnreadableRecordError, ChainMismatchError)
 """Errors that end following until an operator acts; an unreadable record only as long as it is there."""
 
@@ -134,7 +134,7 @@ class Replica:
         if self.is_reachable or self.error is None:
             logger.warning("%s; stored blocks are served, and the journal is tried again", error)
         self.is_reachable, self.error = False, str(error)
-        pause, self._pause = self._pause, min(2 * self._pause, LONGEST_PAUSE)
+        pause, self._pause = self._pause, min(2 * self._pause, MAX_PAUSE)
         await trio.sleep(pause)
 
     async def _wait_readable(self, error: UnreadableRecordError) -> None:
@@ -142,7 +142,7 @@ class Replica:
         if self.error != str(error):
             self._stop(error)
         self.is_reachable = False
-        await trio.sleep(LONGEST_PAUSE)
+        await trio.sleep(MAX_PAUSE)
 
     def _stop(self, error: Exception) -> None:
         self.refused += not isinstance(error, GapError)

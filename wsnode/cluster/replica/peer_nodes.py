@@ -19,7 +19,7 @@ from wsnode.upstream.client import Client, running
 from wsnode.upstream.errors import AddressError, SendFailedError, UpstreamError
 from wsnode.upstream.streams import Connect
 
-MOST_ASKED: Final = 4
+MAX_ASKED: Final = 4
 """Maximum number of nodes that are asked for blocks, the highest first."""
 MEETING_SECONDS: Final = 2 * REPORT_SECONDS
 """Seconds to wait for nodes: each announces itself every `REPORT_SECONDS`."""
@@ -39,7 +39,7 @@ class PeerNodes:
         """Fetch the blocks up to the journal's first from other nodes; return True if this chain has them
         now.
         """
-        for node in (await self._presence.others(MEETING_SECONDS))[:MOST_ASKED]:
+        for node in (await self._presence.others(MEETING_SECONDS))[:MAX_ASKED]:
             blocks = await self._way(node, gap)
             if blocks and await take(self._live, blocks):
                 logger.info("%d blocks that the journal no longer has came from another node", len(blocks))

@@ -10,7 +10,7 @@ from wsnode.node.config import ConfigurationError
 from wsnode.untrusted.decoding import JsonDecoder, MalformedError, decode_bytes
 from wsnode.untrusted.files import read_file
 
-MOST_BYTES: Final = 256 * 1024 * 1024
+MAX_BYTES: Final = 256 * 1024 * 1024
 _ACCOUNT_MEMBERS: Final = ("balance", "nonce", "code", "storage")
 
 Number = int | str
@@ -49,7 +49,7 @@ def read_init_file(path: Path) -> InitFile:
         ConfigurationError: The file cannot be read, or is no genesis.
     """
     try:
-        document = _DOCUMENT.decode(read_file(path, MOST_BYTES))
+        document = _DOCUMENT.decode(read_file(path, MAX_BYTES))
         return InitFile(
             accounts=dict(_account(*each) for each in document.alloc.items()),
             chain_id=document.config.chain_id,

@@ -23,7 +23,7 @@ from wsnode.server.transport.sockets import accept_each, open_unix
 READ_BYTES: Final = 64 * 1024
 REPLY_BYTES: Final = 1 << 30
 """Maximum number of bytes of a reply, beyond those of any real one."""
-MOST_CONNECTIONS: Final = 256
+MAX_CONNECTIONS: Final = 256
 _MARK: Final = re.compile(rb'[][{}"]|[^][{}"\s]')
 _OUTSIDE_TEXT: Final = re.compile(rb'[][{}"]')
 _INSIDE_TEXT: Final = re.compile(rb'["\\]')
@@ -113,7 +113,7 @@ class JsonSplitter:
 class Pipe:
     """Relay of a Unix socket: listens from the beginning on, and relays once the node accepts connections."""
 
-    def __init__(self, path: Path, most_bytes: int, most_connections: int = MOST_CONNECTIONS) -> None:
+    def __init__(self, path: Path, most_bytes: int, most_connections: int = MAX_CONNECTIONS) -> None:
         """Take values of up to `most_bytes` bytes, on up to `most_connections` connections at a time.
 
         Raises:

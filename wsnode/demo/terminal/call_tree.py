@@ -9,8 +9,8 @@ import msgspec
 from wsnode.demo.terminal.console_log import CONSOLE, line_of
 from wsnode.demo.terminal.printable import address, printable
 
-MOST_LINES: Final = 1000
-MOST_DEPTH: Final = 128
+MAX_LINES: Final = 1000
+MAX_DEPTH: Final = 128
 SHOWN_BYTES: Final = 4 + 4 * 32
 """Maximum number of bytes of input or output that are shown: a function's selector and four values."""
 _KINDS: Final = {"CALL": "", "CREATE": "", "STATICCALL": " [staticcall]", "DELEGATECALL": " [delegatecall]"}
@@ -47,14 +47,14 @@ def tree_lines(root: TracedCall) -> Iterator[str]:
     """Yield the lines of a tree, at most 1000."""
     yield "Traces"
     lines = _lines(root, "  ", "  ")
-    yield from islice(lines, MOST_LINES)
+    yield from islice(lines, MAX_LINES)
     if next(lines, None) is not None:
         yield "  … further calls left out"
 
 
 def _lines(call: TracedCall, first: str, indent: str, depth: int = 0) -> Iterator[str]:
     """Yield the lines of a call; the first begins with `first`, and the others with `indent`."""
-    if depth == MOST_DEPTH:
+    if depth == MAX_DEPTH:
         yield f"{first}… deeper calls left out"
         return
     yield f"{first}[{int(call.gas_used, 16)}] {_head(call)}"

@@ -24,7 +24,7 @@ Value: TypeAlias = int | str | bool | bytes
 
 CONSOLE: Final = "0x000000000000000000636f6e736f6c652e6c6f67"
 """Address of the console that contracts call; it has no code."""
-MOST_ARGUMENTS: Final = 4
+MAX_ARGUMENTS: Final = 4
 _KINDS: Final = ("uint256", "string", "bool", "address")
 _OLD_KINDS: Final = {"uint256": "uint", "int256": "int"}
 """Names in the selectors of early versions of the library."""
@@ -50,7 +50,7 @@ def line_of(message: bytes) -> str | None:
 @cache
 def _functions() -> dict[bytes, tuple[str, ...]]:
     """Return the kinds of the arguments of each function, by its selector of 4 bytes."""
-    several = (kinds for count in range(MOST_ARGUMENTS + 1) for kinds in product(_KINDS, repeat=count))
+    several = (kinds for count in range(MAX_ARGUMENTS + 1) for kinds in product(_KINDS, repeat=count))
     signatures = dict.fromkeys(
         (
             *several,

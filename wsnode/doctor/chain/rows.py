@@ -5,14 +5,14 @@ from typing import Final
 
 import msgspec
 
-from wsnode.doctor.faults import MOST_SHOWN, FaultCollector
+from wsnode.doctor.faults import MAX_SHOWN, FaultCollector
 from wsnode.ethereum.codec.rows import CorruptRowError, header_fields
 from wsnode.ethereum.storage.tables import BODIES, HEADERS, RECEIPTS, number_key
 from wsnode.store.environment import Reader
 from wsnode.store.table import Table, scan
 
-MOST_BYTES: Final = 8 << 20
-MOST_BLOCKS: Final = 256
+MAX_BYTES: Final = 8 << 20
+MAX_BLOCKS: Final = 256
 
 
 class StoredBlock(msgspec.Struct):
@@ -38,7 +38,7 @@ def stored_blocks(reader: Reader, first: int, last: int) -> Iterator[list[Stored
         block = _stored(reader, number)
         batch.append(block)
         size += sum(len(row) for row in (block.header, block.body, block.receipts) if row is not None)
-        if size >= MOST_BYTES or len(batch) >= MOST_BLOCKS:
+        if size >= MAX_BYTES or len(batch) >= MAX_BLOCKS:
             yield batch
             batch, size = [], 0
     if batch:
@@ -57,7 +57,7 @@ def search_others(
     entries = reader.entries(table)
     if entries <= expected:
         return
-    left = min(entries - expected, MOST_SHOWN)
+    left = min(entries - expected, MAX_SHOWN)
     for done, (key, row) in enumerate(scan(reader, table, b"")):
         findings.progress.advanced(f"search in {table.name}", done, entries)
         if not belongs(key, row):

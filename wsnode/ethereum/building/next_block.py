@@ -13,7 +13,7 @@ from wsnode.ethereum.codec.rows import Header, Rows
 from wsnode.ethereum.codec.transactions import PooledTransaction
 from wsnode.ethereum.state import BlockAttributes, ChainSpec, State
 
-MOST_GAS: Final = 100_000_000
+MAX_GAS: Final = 100_000_000
 LAST_TIME: Final = 2**64 - 1
 _ZERO_ADDRESS: Final = bytes(20)
 _ZERO_HASH: Final = bytes(32)
@@ -91,14 +91,14 @@ def continues(head: Header) -> bool:
 
 
 def within(transactions: Sequence[PooledTransaction], gas_limit: int) -> list[PooledTransaction]:
-    """Return the first transactions with at most `MOST_GAS` gas together, quick enough for the main thread.
+    """Return the first transactions with at most `MAX_GAS` gas together, quick enough for the main thread.
 
     These are all of a block's, except on chains with nearly unlimited blocks.
     """
-    if gas_limit <= MOST_GAS:
+    if gas_limit <= MAX_GAS:
         return list(transactions)
     spent = accumulate(transaction.gas for transaction in transactions)
-    return [transaction for transaction, gas in zip(transactions, spent, strict=True) if gas <= MOST_GAS]
+    return [transaction for transaction, gas in zip(transactions, spent, strict=True) if gas <= MAX_GAS]
 
 
 def named_sender(transaction: PooledTransaction) -> bytes | None:

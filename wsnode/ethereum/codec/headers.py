@@ -7,7 +7,7 @@ from wsnode.ethereum.primitives.values import Hash32
 
 KNOWN_MEMBERS = max(fork.header_members for fork in fork_table())
 """Number of members of a header of the last fork that the engine knows."""
-MOST_MEMBERS = 64
+MAX_MEMBERS = 64
 _NUMBER_BYTES = 8
 _NUMBER = 8
 """Index of the number among the members of a header."""
@@ -27,13 +27,13 @@ def block_hash(encoded: bytes) -> Hash32 | None:
 def header_members(encoded: bytes) -> int:
     """Return the number of members of the header in a block's RLP; 0 if no header is at its start.
 
-    Counting ends at `MOST_MEMBERS`.
+    Counting ends at `MAX_MEMBERS`.
     """
     header = _header(encoded)
     if header is None:
         return 0
     count, (start, end) = 0, header
-    while start < end and count < MOST_MEMBERS:
+    while start < end and count < MAX_MEMBERS:
         start, count = _end_of_item(encoded, start), count + 1
     return count
 

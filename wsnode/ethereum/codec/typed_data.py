@@ -12,14 +12,14 @@ from wsnode.ethereum.codec.blocks import keccak256
 DOMAIN: Final = "EIP712Domain"
 PREFIX: Final = b"\x19\x01"
 WORD: Final = 32
-MOST_LEVELS: Final = 64
+MAX_LEVELS: Final = 64
 """Maximum nesting of values, and of brackets in the type of an array."""
-MOST_TYPES: Final = 256
-MOST_MEMBERS: Final = 256
+MAX_TYPES: Final = 256
+MAX_MEMBERS: Final = 256
 """Maximum members of one struct."""
-MOST_CHARACTERS: Final = 16 * 1024
+MAX_CHARACTERS: Final = 16 * 1024
 """Maximum characters of all members' names and types. A struct's type hash covers all types that it uses."""
-MOST_NAME: Final = 1_024
+MAX_NAME: Final = 1_024
 """Maximum characters of one name or type."""
 _DOMAIN_MEMBERS: Final = {
     "name": "string",
@@ -80,18 +80,18 @@ def _domain_type(domain: Mapping[str, Any]) -> list[Member]:
 
 def _check_sizes(types: Mapping[str, Sequence[Member]]) -> None:
     """Check the sizes of types, so that hashing takes a time linear in the message's length."""
-    if len(types) > MOST_TYPES:
-        raise ValueError(f"too many types: {len(types)}, want at most {MOST_TYPES}")
+    if len(types) > MAX_TYPES:
+        raise ValueError(f"too many types: {len(types)}, want at most {MAX_TYPES}")
     size = 0
     for name, members in types.items():
-        if len(members) > MOST_MEMBERS:
-            raise ValueError(f'type "{name[:80]}": {len(members)} members, want at most {MOST_MEMBERS}')
+        if len(members) > MAX_MEMBERS:
+            raise ValueError(f'type "{name[:80]}": {len(members)} members, want at most {MAX_MEMBERS}')
         for text in (name, *(text for member in members for text in (member.name, member.type))):
-            if len(text) > MOST_NAME:
-                raise ValueError(f'"{text[:80]}…" has more than {MOST_NAME} characters')
+            if len(text) > MAX_NAME:
+                raise ValueError(f'"{text[:80]}…" has more than {MAX_NAME} characters')
             size += len(text)
-    if size > MOST_CHARACTERS:
-        raise ValueError(f"the types have {size} characters, want at most {MOST_CHARACTERS}")
+    if size > MAX_CHARACTERS:
+        raise ValueError(f"the types have {size} characters, want at most {MAX_CHARACTERS}")
 
 
 def _check_types(types: Mapping[str, Sequence[Member]]) -> None:
@@ -108,8 +108,8 @@ def _check_types(types: Mapping[str, Sequence[Member]]) -> None:
                 raise ValueError(f'type "{name}":{index}: empty Name')
             if member.type == name:
                 raise ValueError(f'type "{name}" cannot reference itself')
-            if member.type.count("[") > MOST_LEVELS:
-                raise ValueError(f'type "{name}":{index}: more than {MOST_LEVELS} arrays in one another')
+            if member.type.count("[") > MAX_LEVELS:
+                raise ValueError(f'type "{name}":{index}: more than {MAX_LEVELS} arrays in one another')
             innermost = _innermost(member.type)
             if innermost not in types and not _PRIMITIVE.fullmatch(innermost):
                 raise ValueError(f'reference type "{member.type}" is undefined')
@@ -139,8 +139,8 @@ class _Encoder:
         return keccak256(b"".join([self._type_hash(name), *words]))
 
     def _word(self, kind: str, value: Any, level: int) -> bytes:
-        if level > MOST_LEVELS:
-            raise ValueError(f"values lie more than {MOST_LEVELS} deep in one another")
+        if level > MAX_LEVELS:
+            raise ValueError(f"values lie more than {MAX_LEVELS} deep in one another")
         array = _ARRAY.fullmatch(kind)
         if array is not None:
             if type(value) is not list or (array[2] and len(value) != int(array[2])):

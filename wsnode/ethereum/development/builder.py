@@ -25,7 +25,7 @@ from wsnode.jsonrpc.errors import RpcError
 EPOCH: Final = 32
 """Blocks from the head down to the safe block; anvil's number, to leave room for reorganisations."""
 EPOCHS_TO_FINALITY: Final = 2
-MOST_ROUNDS: Final = 256
+MAX_ROUNDS: Final = 256
 """Maximum rounds in which missing state below a forked chain's first block is fetched for one block."""
 
 REPLACING_BLOCKS: Final = 1024
@@ -235,7 +235,7 @@ class BlockBuilder:
         Raises:
             RpcError: The missing state cannot be fetched.
         """
-        for _ in range(MOST_ROUNDS):
+        for _ in range(MAX_ROUNDS):
             try:
                 return work()
             except MissingStateError as error:

@@ -9,8 +9,8 @@ import msgspec
 from wsnode.ethereum.building.gas_limit import (
     ARBITRUM_TARGET,
     GAS_LIMIT_TARGET,
-    LEAST_GAS_LIMIT,
-    MOST_GAS_LIMIT,
+    MAX_GAS_LIMIT,
+    MIN_GAS_LIMIT,
     NO_GAS_LIMIT,
     gas_limit_after,
 )
@@ -21,7 +21,7 @@ from wsnode.ethereum.development.clock import BlockClock, ClockSetting, TimeErro
 from wsnode.ethereum.development.control import ControlError
 from wsnode.ethereum.primitives.values import Hash32
 
-MOST_BASE_FEE: Final = (1 << 64) - 1
+MAX_BASE_FEE: Final = (1 << 64) - 1
 
 
 class NextBlockOverrides(msgspec.Struct, frozen=True):
@@ -133,7 +133,7 @@ class NextBlockPlans:
         Raises:
             ControlError: The fee exceeds 64 bits.
         """
-        if base_fee > MOST_BASE_FEE:
+        if base_fee > MAX_BASE_FEE:
             raise ControlError("the base fee exceeds 64 bits")
         self._wish(base_fee=base_fee)
 
@@ -143,9 +143,9 @@ class NextBlockPlans:
         Raises:
             ControlError: No valid block has this gas limit.
         """
-        if not LEAST_GAS_LIMIT <= gas_limit <= MOST_GAS_LIMIT:
+        if not MIN_GAS_LIMIT <= gas_limit <= MAX_GAS_LIMIT:
             raise ControlError(
-                f"the gas limit of a block is {LEAST_GAS_LIMIT} to {MOST_GAS_LIMIT}, not {gas_limit}: "
+                f"the gas limit of a block is {MIN_GAS_LIMIT} to {MAX_GAS_LIMIT}, not {gas_limit}: "
                 "as on every verified chain, no other block is valid"
             )
         self._wish(gas_limit=gas_limit, gas_limit_target=gas_limit)

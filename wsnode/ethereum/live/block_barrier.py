@@ -21,7 +21,7 @@ The upstreams of a following node announce it; a replica reads it from its journ
 
 
 _BLOCK: Final = re.compile(r"([0-9]{1,19}|0[xX][0-9a-fA-F]{1,16})(?::(0[xX][0-9a-fA-F]{64}))?", re.ASCII)
-_MOST: Final = (1 << 63) - 1
+_MAX_NUMBER: Final = (1 << 63) - 1
 
 
 def nothing_known() -> None:
@@ -113,7 +113,9 @@ class BlockBarrier:
         Raises:
             ValueError: The text is malformed.
         """
-        if (match := _BLOCK.fullmatch(text)) is None or (number := int(match[1], _base(match[1]))) > _MOST:
+        if (match := _BLOCK.fullmatch(text)) is None or (
+            number := int(match[1], _base(match[1]))
+        ) > _MAX_NUMBER:
             raise ValueError("a block is written NUMBER or NUMBER:HASH")
         return MinBlock(number, None if match[2] is None else Hash32(bytes.fromhex(match[2][2:])))
 

@@ -2,7 +2,7 @@
 
 from wsnode.ethereum.codec.rows import header_fields
 from wsnode.ethereum.head import Head
-from wsnode.ethereum.live.notices import MOST_LISTED, ReorganisationNotice
+from wsnode.ethereum.live.notices import MAX_LISTED, ReorganisationNotice
 from wsnode.ethereum.live.position import Position
 from wsnode.ethereum.primitives.values import BlockNumber, Hash32
 from wsnode.ethereum.snapshot import Snapshot
@@ -104,7 +104,7 @@ def canonical_rows(view: Snapshot, number: int) -> tuple[bytes, bytes, bytes]:
 
 def reorganisation(view: Snapshot, dropped: list[Head], ancestor: Head) -> ReorganisationNotice:
     """Return the reorganisation from a position's dropped blocks to the head, for a notice."""
-    last = min(view.number, ancestor.number + MOST_LISTED)
+    last = min(view.number, ancestor.number + MAX_LISTED)
     rows = (view.header(number) for number in range(ancestor.number + 1, last + 1))
     return ReorganisationNotice(ancestor, dropped, [head_of(row) for row in rows if row is not None])
 

@@ -17,7 +17,7 @@ CLOSE_UNKNOWN: Final = FinalNotice(CONNECTION_ERROR, "the block sent last is not
 CLOSE_UNPUBLISHED: Final = FinalNotice(CONNECTION_ERROR, "a block could not be published")
 """Close of a connection with a subscription that would lose events and has no notices."""
 PRUNED_MESSAGE: Final = "pruned history unavailable"
-MOST_LISTED: Final = 256
+MAX_LISTED: Final = 256
 """Maximum number of dropped blocks, and of new ones, in the notice of a reorganisation."""
 _BEFORE: Final = b'{"jsonrpc":"2.0","method":"eth_subscription","params":{"subscription":"'
 
@@ -45,8 +45,8 @@ def reorganisation_notice(change: ReorganisationNotice, cursor: object | None) -
     members: dict[str, Any] = {
         "reorg": {
             "commonAncestor": change.ancestor.members(),
-            "dropped": [head.members() for head in change.dropped[:MOST_LISTED]],
-            "added": [head.members() for head in change.added[:MOST_LISTED]],
+            "dropped": [head.members() for head in change.dropped[:MAX_LISTED]],
+            "added": [head.members() for head in change.added[:MAX_LISTED]],
         }
     }
     if cursor is not None:

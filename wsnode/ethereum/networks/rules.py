@@ -7,7 +7,7 @@ from wsnode.ethereum.networks.row import Network
 from wsnode.ethereum.state import fork_table
 
 NEVER: Final = 1 << 64
-LEAST_PRICE: Final = "minBlobGasPrice"
+MIN_PRICE: Final = "minBlobGasPrice"
 
 
 def rules_at(network: Network, timestamp: int) -> tuple[str, dict[str, int] | None] | None:
@@ -38,8 +38,8 @@ def fork_config(network: Network, timestamp: int) -> dict[str, Any]:
     config: dict[str, Any] = dict.fromkeys(own, 0)
     if network.family == "op-stack":
         config["optimism"] = {}
-    if LEAST_PRICE in network.config:
-        config[LEAST_PRICE] = network.config[LEAST_PRICE]
+    if MIN_PRICE in network.config:
+        config[MIN_PRICE] = network.config[MIN_PRICE]
     described: dict[str, Any] = {"header": network.fork_rules}
     if network.family == arbitrum.FAMILY:
         described["arbos"] = True

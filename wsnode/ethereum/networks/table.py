@@ -11,8 +11,8 @@ if TYPE_CHECKING:
 NETWORKS: Final = (*ethereum.NETWORKS, *compatible.NETWORKS, *optimism.NETWORKS, *arbitrum.NETWORKS)
 _BY_NAME: Final = {name: network for network in NETWORKS for name in network.names}
 _BY_ID: Final = {network.chain_id: network for network in NETWORKS}
-MOST_CHAIN_ID: Final = (1 << 63) - 1
-MOST_DIGITS: Final = 19
+MAX_CHAIN_ID: Final = (1 << 63) - 1
+MAX_DIGITS: Final = 19
 UNKNOWN_GENESIS: Final = bytes(32)
 """Value in place of an unknown genesis hash."""
 
@@ -35,7 +35,7 @@ def find_network(name: str) -> Network:
     Raises:
         UnknownNetworkError: No chain has the name.
     """
-    if name.isascii() and name.isdecimal() and 0 < (chain_id := int(name[:MOST_DIGITS])) <= MOST_CHAIN_ID:
+    if name.isascii() and name.isdecimal() and 0 < (chain_id := int(name[:MAX_DIGITS])) <= MAX_CHAIN_ID:
         return _BY_ID.get(chain_id) or unknown_network(chain_id)
     found = _BY_NAME.get(name)
     if found is None:

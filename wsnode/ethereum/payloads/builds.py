@@ -26,7 +26,7 @@ from wsnode.ethereum.pool.blobs import Blob
 from wsnode.ethereum.pool.pool import TransactionPool
 from wsnode.ethereum.state import ReorganisedError
 
-MOST_BUILDS: Final = 10
+MAX_BUILDS: Final = 10
 """Maximum number of builds kept, as in geth (eth/catalyst/queue.go, maxTrackedPayloads)."""
 PAUSE_SECONDS: Final = 0.5
 """Seconds between two checks of the pool for changes."""
@@ -69,7 +69,7 @@ class PayloadBuilds:
             limit = header_fields(rows[0]).gas_limit
             target = self._gas_limit if attributes.target_gas_limit is None else attributes.target_gas_limit
             self._builds[identity] = PayloadBuild(rows, attributes, gas_limit_after(limit, target))
-            while len(self._builds) > MOST_BUILDS:
+            while len(self._builds) > MAX_BUILDS:
                 self._builds.pop(next(iter(self._builds))).end()
             self._has_begun.set()
         return identity

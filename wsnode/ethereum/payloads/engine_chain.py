@@ -38,8 +38,8 @@ from wsnode.ethereum.tree.statuses import (
     ValidBlock,
 )
 
-MOST_BLOCKS: Final = 512
-MOST_BYTES: Final = 64 << 20
+MAX_BLOCKS: Final = 512
+MAX_BYTES: Final = 64 << 20
 
 
 class OrphanBlocks:
@@ -57,7 +57,7 @@ class OrphanBlocks:
         self.pop(block.hash)
         self._blocks[block.hash] = block
         self._bytes += _size(block)
-        while len(self._blocks) > MOST_BLOCKS or self._bytes > MOST_BYTES:
+        while len(self._blocks) > MAX_BLOCKS or self._bytes > MAX_BYTES:
             self.pop(next(iter(self._blocks)))
 
     def get(self, block_hash: bytes) -> UnverifiedBlock | None:
@@ -87,7 +87,7 @@ COMING_SECONDS: Final = 1.0
 """Seconds for which a call waits for blocks being fetched; consensus clients wait eight seconds for the
 call.
 """
-MOST_MALFORMED: Final = 1024
+MAX_MALFORMED: Final = 1024
 _OF_THE_HASH: Final = "block_hash"
 
 logger = logging.getLogger("wsnode.engine")
@@ -283,7 +283,7 @@ class EngineChain:
 
     def _remember(self, block_hash: bytes, malformed: MalformedPayload) -> PayloadStatus:
         self._malformed[block_hash] = malformed
-        if len(self._malformed) > MOST_MALFORMED:
+        if len(self._malformed) > MAX_MALFORMED:
             del self._malformed[next(iter(self._malformed))]
         return self._status_of(malformed)
 

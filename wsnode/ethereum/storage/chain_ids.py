@@ -8,7 +8,7 @@ from wsnode.ethereum.storage.errors import ChainIdsError
 from wsnode.ethereum.storage.tables import META
 from wsnode.store.environment import Reader, Writer
 
-MOST: Final = 1000
+MAX_CHANGES: Final = 1000
 """Maximum number of changes of a chain's id: each change takes 16 bytes and rewrites all."""
 _KEY: Final = b"chain_ids"
 _CHANGE: Final = struct.Struct(">QQ")
@@ -31,11 +31,11 @@ def change(writer: Writer, first_block: int, chain_id: int) -> ChainIds:
     """Set the chain id of the blocks from `first_block` on, and return all changes.
 
     Raises:
-        ChainIdsError: The id was changed `MOST` times before.
+        ChainIdsError: The id was changed `MAX_CHANGES` times before.
     """
     changes = _changed(chain_ids(writer), first_block, chain_id)
-    if len(changes) > MOST:
-        raise ChainIdsError(MOST)
+    if len(changes) > MAX_CHANGES:
+        raise ChainIdsError(MAX_CHANGES)
     writer.put(META, _KEY, b"".join(_CHANGE.pack(*each) for each in changes))
     return changes
 

@@ -22,7 +22,7 @@ MAKERS = (DEMO, "wsnode dev")
 IMPORT = "wsnode import eth"
 
 
-MOST_GENESIS_BYTES: Final = 1 << 30
+MAX_GENESIS_BYTES: Final = 1 << 30
 """Maximum number of bytes of a genesis file; with the accounts of a whole chain it has hundreds of
 megabytes.
 """
@@ -60,7 +60,7 @@ class ChainFolder(msgspec.Struct, frozen=True):
             OSError: It cannot be read, or is no regular file.
         """
         try:
-            return read_file(self.genesis, MOST_GENESIS_BYTES)
+            return read_file(self.genesis, MAX_GENESIS_BYTES)
         except FileNotFoundError:
             raise NoChainError(self.path) from None
 

@@ -11,8 +11,8 @@ from wsnode.ethereum.codec.rows import Rows
 from wsnode.ethereum.head import Head
 from wsnode.ethereum.primitives.values import BlockNumber, Hash32
 
-MOST_BLOCKS: Final = 1024
-MOST_BYTES: Final = 64 << 20
+MAX_BLOCKS: Final = 1024
+MAX_BYTES: Final = 64 << 20
 
 
 class SideBlock(msgspec.Struct, frozen=True):
@@ -100,9 +100,9 @@ class SideBlocks:
     def evict(self) -> list[SideBlock]:
         """Remove the least recently used blocks beyond the bounds, and return them."""
         evicted: list[SideBlock] = []
-        if len(self._blocks) > MOST_BLOCKS or self._bytes > MOST_BYTES:
+        if len(self._blocks) > MAX_BLOCKS or self._bytes > MAX_BYTES:
             # Several at a time, because they are stored in one transaction.
-            blocks, size = MOST_BLOCKS * 7 // 8, MOST_BYTES * 7 // 8
+            blocks, size = MAX_BLOCKS * 7 // 8, MAX_BYTES * 7 // 8
             while len(self._blocks) > blocks or self._bytes > size:
                 candidate = self.pop(next(iter(self._blocks)))
                 assert candidate is not None

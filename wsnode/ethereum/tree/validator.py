@@ -16,13 +16,13 @@ from wsnode.ethereum.tree.branches import Branch, KnownBlocks
 from wsnode.ethereum.tree.side_blocks import SideBlock, SideBlocks, executed, unexecuted
 from wsnode.ethereum.tree.statuses import DeferredBlock, InvalidBlock, Status, UnknownParentBlock, ValidBlock
 
-MOST_ABOVE: Final = 128
+MAX_ABOVE: Final = 128
 """Blocks between one that is judged and the canonical chain: reads of the state search all of them."""
-MOST_CHANGES: Final = 4 << 20
+MAX_CHANGES: Final = 4 << 20
 """Bytes of the lists of the chain's changes above a branch; in memory they are 25 times as large."""
 
 Tried: TypeAlias = SideBlock | InvalidBlock | DeferredBlock
-MOST_REFUSED: Final = 4096
+MAX_REFUSED: Final = 4096
 """Maximum number of invalid blocks that are remembered, a kilobyte each at most; those used last are kept."""
 
 
@@ -43,7 +43,7 @@ class InvalidBlocks:
         """Record the error of a block and return it."""
         self._blocks.pop(Hash32(block_hash), None)
         self._blocks[Hash32(block_hash)] = invalid
-        if len(self._blocks) > MOST_REFUSED:
+        if len(self._blocks) > MAX_REFUSED:
             del self._blocks[next(iter(self._blocks))]
         return invalid
 
@@ -143,7 +143,7 @@ class BlockValidator:
         root = branch.root if base is None or base.root is None else base.root
         total = blocks.total_difficulty(block.parent_hash)
         assert total is not None, "a branch leads to the parent"
-        if block.number - root.number > MOST_ABOVE:
+        if block.number - root.number > MAX_ABOVE:
             return self._accept(blocks, block, total)
         try:
             tried = self._chain.executor.try_block(
@@ -151,7 +151,7 @@ class BlockValidator:
                 _parent(base, root),
                 blocks.ancestors(block.parent_hash),
                 total_difficulty=total,
-                **({} if root.hash == view.head.hash else {"changes": MOST_CHANGES}),
+                **({} if root.hash == view.head.hash else {"changes": MAX_CHANGES}),
             )
         except BoundError:
             return self._accept(blocks, block, total)

@@ -13,7 +13,7 @@ LOOP = "0x5b600056"
 """Code JUMPDEST, PUSH1 0, JUMP: it ends when its gas is used up."""
 GAS = 50_000_000
 CALLS = 16
-LONGEST = 30.0
+MAX_SECONDS = 30.0
 
 
 class HeadOfLineResult(msgspec.Struct, frozen=True):
@@ -37,7 +37,7 @@ def measure_head_of_line(url: str, seconds: float) -> HeadOfLineResult:
     try:
         ask_steadily([alone], lambda: False, seconds)
         loaded.connection.send(heavy_calls())
-        taken = ask_steadily([loaded, other], lambda: len(loaded.others) >= CALLS, LONGEST)
+        taken = ask_steadily([loaded, other], lambda: len(loaded.others) >= CALLS, MAX_SECONDS)
     finally:
         for each in (alone, loaded, other):
             each.connection.close()

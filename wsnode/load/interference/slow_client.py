@@ -10,7 +10,7 @@ from wsnode.load.mix.samples import ChainSamples
 from wsnode.load.node_reader import NodeReader
 
 ASKED_BYTES = 64 << 20
-MOST_REQUESTS = 20_000
+MAX_REQUESTS = 20_000
 
 
 class SlowClientResult(msgspec.Struct, frozen=True):
@@ -31,7 +31,7 @@ def measure_slow_client(url: str, samples: ChainSamples, seconds: float) -> Slow
     """
     params = [hex(samples.largest_block), True]
     size = block_bytes(url, params)
-    count = max(1, min(MOST_REQUESTS, ASKED_BYTES // size))
+    count = max(1, min(MAX_REQUESTS, ASKED_BYTES // size))
     before, meanwhile, slow = (
         SteadyConnection(LoadConnection(url)),
         SteadyConnection(LoadConnection(url)),

@@ -15,7 +15,7 @@ from wsnode.load.measured import Measurement
 
 KEPT_SECONDS: Final = 60.0
 """Seconds after which a notification counts as missed by the subscribers without it."""
-MOST_KEPT: Final = 200_000
+MAX_KEPT: Final = 200_000
 """Maximum number of notifications to wait for, and as many to remember later."""
 
 
@@ -129,11 +129,11 @@ class LagTally:
         bounds.
         """
         for notice, found in [*self._open.items()]:
-            if now - found.first < KEPT_SECONDS and len(self._open) <= MOST_KEPT:
+            if now - found.first < KEPT_SECONDS and len(self._open) <= MAX_KEPT:
                 break
             self._close(notice)
         for block, seen in [*self._blocks.items()]:
-            if now - seen.first < 2 * KEPT_SECONDS and len(self._blocks) <= MOST_KEPT:
+            if now - seen.first < 2 * KEPT_SECONDS and len(self._blocks) <= MAX_KEPT:
                 break
             self._close_block(block)
 
@@ -171,7 +171,7 @@ class LagTally:
     def _close(self, notice: NotificationKey) -> None:
         found = self._open.pop(notice)
         self._closed[notice] = None
-        if len(self._closed) > MOST_KEPT:
+        if len(self._closed) > MAX_KEPT:
             del self._closed[next(iter(self._closed))]
         if found.counts:
             self.missed[notice.kind] += self._subscribers - found.subscribers.bit_count()

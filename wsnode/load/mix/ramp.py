@@ -8,8 +8,8 @@ import msgspec
 from wsnode.load.measured import Measurement
 from wsnode.load.mix.window import LoadSettings
 
-MOST_STEPS: Final = 1000
-MOST_CONNECTIONS: Final = 20_000
+MAX_STEPS: Final = 1000
+MAX_CONNECTIONS: Final = 20_000
 KEPT_UP: Final = 0.95
 """Part of a rate that a node has to answer; with less it falls behind."""
 
@@ -65,18 +65,18 @@ def _values(text: str) -> Iterator[float]:
     span, _, steps = text.partition("/")
     first, last = map(float, span.split(".."))
     count = int(steps)
-    if not 2 <= count <= MOST_STEPS:
+    if not 2 <= count <= MAX_STEPS:
         raise ValueError(steps)
     yield from (first + (last - first) * place / (count - 1) for place in range(count))
 
 
 def _check(what: str, values: Sequence[float]) -> None:
-    if len(values) > MOST_STEPS:
-        raise RampError(f"{len(values)} steps; {MOST_STEPS} at most")
+    if len(values) > MAX_STEPS:
+        raise RampError(f"{len(values)} steps; {MAX_STEPS} at most")
     if not all(value >= 1 for value in values) or sorted(values) != values:
         raise RampError("the values of a ramp ascend from 1 or more")
-    if what == "connections" and values[-1] > MOST_CONNECTIONS:
-        raise RampError(f"{MOST_CONNECTIONS} connections at most")
+    if what == "connections" and values[-1] > MAX_CONNECTIONS:
+        raise RampError(f"{MAX_CONNECTIONS} connections at most")
     if values[-1] == float("inf"):
         raise RampError("the values of a ramp are finite")
 

@@ -18,9 +18,9 @@ from wsnode.load.progress import BEAT_SECONDS, ProgressMessage, RunProgress, Sho
 from wsnode.load.replies import error_text, outcome
 from wsnode.untrusted.decoding import JsonDecoder, MalformedError, one_error
 
-LONGEST_LINE: Final = 16 * 2**20
+MAX_LINE: Final = 16 * 2**20
 """Maximum number of bytes of a line."""
-MOST_SHOWN: Final = 10
+MAX_SHOWN: Final = 10
 
 
 class NoRequestsError(OSError):
@@ -56,9 +56,9 @@ class RequestLines:
 
     def __iter__(self) -> Iterator[RecordedRequest]:
         """Yield the requests; count malformed lines and leave them out."""
-        while line := self._file.readline(LONGEST_LINE):
+        while line := self._file.readline(MAX_LINE):
             self._number += 1
-            is_whole = line.endswith(b"\n") or len(line) < LONGEST_LINE
+            is_whole = line.endswith(b"\n") or len(line) < MAX_LINE
             if not is_whole:
                 self._skip()
             if not line.strip():
@@ -68,16 +68,16 @@ class RequestLines:
                 yield self._read(line, is_whole=is_whole)
             except MalformedError as error:
                 self.malformed += 1
-                if len(self.shown) < MOST_SHOWN:
+                if len(self.shown) < MAX_SHOWN:
                     self.shown.append(f"line {self._number}: {error}")
 
     def _skip(self) -> None:
-        while (rest := self._file.readline(LONGEST_LINE)) and not rest.endswith(b"\n"):
+        while (rest := self._file.readline(MAX_LINE)) and not rest.endswith(b"\n"):
             pass
 
     def _read(self, line: bytes, *, is_whole: bool) -> RecordedRequest:
         if not is_whole:
-            raise MalformedError(f"longer than {LONGEST_LINE:,} bytes")
+            raise MalformedError(f"longer than {MAX_LINE:,} bytes")
         found = self._decoder.decode(line)
         params = bytes(found.params)
         if params[:1] not in (b"[", b"{"):
@@ -91,13 +91,13 @@ class RequestLines:
 
 LOST_SECONDS: Final = 30.0
 TURN_SECONDS: Final = 0.05
-MOST_IN_FLIGHT: Final = 16_384
-MOST_BYTES: Final = 64 * 2**20
-"""Bytes of requests in flight beyond which, or beyond `MOST_IN_FLIGHT`, the next one is not read."""
-MOST_METHODS: Final = 1000
-LONGEST_METHOD: Final = 100
+MAX_IN_FLIGHT: Final = 16_384
+MAX_BYTES: Final = 64 * 2**20
+"""Bytes of requests in flight beyond which, or beyond `MAX_IN_FLIGHT`, the next one is not read."""
+MAX_METHODS: Final = 1000
+MAX_METHOD: Final = 100
 OTHERS: Final = "other methods"
-MOST_SLICES: Final = 480
+MAX_SLICES: Final = 480
 
 
 class ReplayPlan(msgspec.Struct, frozen=True):
@@ -258,7 +258,7 @@ class _ReplayRun:
 
     @property
     def _has_room(self) -> bool:
-        return len(self._in_flight) < MOST_IN_FLIGHT and self._bytes < MOST_BYTES
+        return len(self._in_flight) < MAX_IN_FLIGHT and self._bytes < MAX_BYTES
 
     def _send(self, number: int, since: float) -> None:
         request = self._next
@@ -275,8 +275,8 @@ class _ReplayRun:
         self._next = next(self._requests, None)
 
     def _known(self, method: str) -> str:
-        methods, method = self.measured.latencies, method[:LONGEST_METHOD]
-        return method if method in methods or len(methods) < MOST_METHODS else OTHERS
+        methods, method = self.measured.latencies, method[:MAX_METHOD]
+        return method if method in methods or len(methods) < MAX_METHODS else OTHERS
 
     def _take(self, number: int) -> None:
         messages = self._connections[number].receive()
@@ -305,7 +305,7 @@ class _ReplayRun:
         for connection in self._connections:
             connection.flush()
         measured = self.measured
-        if len(measured.slices) > MOST_SLICES:
+        if len(measured.slices) > MAX_SLICES:
             measured.join_slices()
         errors, in_flight = measured.errors.total(), len(self._in_flight)
         beat = ProgressMessage(

@@ -16,7 +16,7 @@ from wsnode.upstream.address import UpstreamAddress
 
 METHOD: Final = "eth_blockNumber"
 RECEIVE_BYTES: Final = 16 * 1024
-LONGEST_ANSWER: Final = 64 * 1024
+MAX_ANSWER: Final = 64 * 1024
 """Maximum number of bytes of the answer to a handshake, up to its empty line."""
 
 
@@ -144,7 +144,7 @@ class Opening:
         self._received += received
         head, end, rest = self._received.partition(b"\r\n\r\n")
         if not end:
-            if len(head) > LONGEST_ANSWER:
+            if len(head) > MAX_ANSWER:
                 raise FailedError("the answer to the handshake does not end")
             return b""
         line = head.partition(b"\r\n")[0]

@@ -11,8 +11,8 @@ from wsnode.ethereum.payloads.engine_chain import EngineChain, Want
 from wsnode.ethereum.pool.blobs import Blobs
 from wsnode.ethereum.pool.pool import TransactionPool
 from wsnode.ethereum.rpc.engine.methods import engine_registry
-from wsnode.ethereum.rpc.engine.schemas import MOST_VALUES
-from wsnode.ethereum.storage.folder import MOST_GENESIS_BYTES
+from wsnode.ethereum.rpc.engine.schemas import MAX_VALUES
+from wsnode.ethereum.storage.folder import MAX_GENESIS_BYTES
 from wsnode.ethereum.tree.head_writer import LiveTree
 from wsnode.node.config import ConfigurationError, EngineConfig, NetworkConfig
 from wsnode.server.access.jwt import JwtVerifier, SecretError, read_secret
@@ -84,7 +84,7 @@ def engine_limits(limits: Limits) -> Limits:
         body_bytes=max(limits.body_bytes, MESSAGE_BYTES),
         message_bytes=max(limits.message_bytes, MESSAGE_BYTES),
         call_bytes=max(limits.call_bytes, 2 * MESSAGE_BYTES),
-        parameter_values=max(limits.parameter_values, MOST_VALUES),
+        parameter_values=max(limits.parameter_values, MAX_VALUES),
         reply_bytes=max(limits.reply_bytes, REPLY_BYTES),
     )
 
@@ -96,7 +96,7 @@ def read_genesis(engine: EngineConfig) -> bytes | None:
         ConfigurationError: The file cannot be read.
     """
     try:
-        return None if engine.genesis is None else read_file(Path(engine.genesis), MOST_GENESIS_BYTES)
+        return None if engine.genesis is None else read_file(Path(engine.genesis), MAX_GENESIS_BYTES)
     except OSError as error:
         raise ConfigurationError(f"{engine.genesis}: {error.strerror}") from error
 

@@ -51,7 +51,7 @@ SECONDS: Final = 30.0
 NO_CODE: Final = b'"0x"'
 FIRST_FILE: Final = "first.json"
 PROVED: Final = "proved"
-MOST_FIRST_BYTES: Final = 64 << 20
+MAX_FIRST_BYTES: Final = 64 << 20
 """Maximum number of bytes of a kept block and its receipts."""
 
 
@@ -169,7 +169,7 @@ def link_proved(place: ChainFolder, proved: Path) -> None:
 def _kept(url: str, number: int) -> ForkPoint | None:
     folder = _folder(url, number)
     try:
-        block = _FIRST.decode(read_file(folder / FIRST_FILE, MOST_FIRST_BYTES))
+        block = _FIRST.decode(read_file(folder / FIRST_FILE, MAX_FIRST_BYTES))
     except (OSError, MalformedError):
         return None
     return ForkPoint(block, folder / PROVED)

@@ -41,17 +41,17 @@ FOLDER: Final = "below"
 ADDRESS_BYTES: Final = 20
 HASH_BYTES: Final = 32
 NO_ROOT: Final = f"0x{bytes(HASH_BYTES).hex()}"
-MOST_CHAINS: Final = 4
-MOST_OPEN: Final = 8
+MAX_CHAINS: Final = 4
+MAX_OPEN: Final = 8
 """Maximum number of open chains, those of running calls included; each takes terabytes of address space."""
-MOST_BYTES: Final = 64 << 20
+MAX_BYTES: Final = 64 << 20
 """Maximum number of bytes of the blocks and receipts of all kept chains; proved values lie in the fork's own
 folder.
 """
-MOST_OPENING: Final = 4
+MAX_OPENING: Final = 4
 """Chains that are fetched at the same time."""
-MOST_ROUNDS: Final = 64
-MOST_PROOFS: Final = 4096
+MAX_ROUNDS: Final = 64
+MAX_PROOFS: Final = 4096
 """Values that are fetched for the execution of one block."""
 
 Result = TypeVar("Result")
@@ -186,7 +186,7 @@ class HistoricalChains:
         """Kept chains by their last block; the one used last is at the end."""
         self._opening: dict[_Key, trio.Event] = {}
         self._open_chains = WeakSet[ProvedHistoricalChain]()
-        self._turns = trio.Semaphore(MOST_OPENING)
+        self._turns = trio.Semaphore(MAX_OPENING)
         self._numbers = count()
         # A process that was killed may have left some.
         shutil.rmtree(self._folder, ignore_errors=True)
@@ -249,7 +249,7 @@ class HistoricalChains:
 
     async def _keep(self, past: ProvedHistoricalChain, *, is_executed: bool) -> None:
         self._kept[_Key(past.chain.head.hash, is_executed)] = past
-        while len(self._kept) > MOST_CHAINS or sum(each.size for each in self._kept.values()) > MOST_BYTES:
+        while len(self._kept) > MAX_CHAINS or sum(each.size for each in self._kept.values()) > MAX_BYTES:
             gone = self._kept.pop(next(iter(self._kept)))
             await trio.to_thread.run_sync(gone.discard)
 
@@ -296,8 +296,8 @@ class HistoricalChains:
         Raises:
             RpcError: Running calls keep the largest number of chains open.
         """
-        if len(self._open_chains) >= MOST_OPEN:
-            raise limit_exceeded(f"more than {MOST_OPEN} blocks below the fork are read at once, try again")
+        if len(self._open_chains) >= MAX_OPEN:
+            raise limit_exceeded(f"more than {MAX_OPEN} blocks below the fork are read at once, try again")
         folder = self._folder / f"{first.number}-{next(self._numbers)}"
         link_proved(ChainFolder(folder), self._chain.folder.proved.resolve())
         genesis = past_genesis(self._chain.folder.read_genesis(), first)
@@ -360,10 +360,10 @@ class _Execution:
     def _count(self, proofs: int) -> None:
         self._rounds += 1
         self._proofs += proofs
-        if self._rounds > MOST_ROUNDS or self._proofs > MOST_PROOFS:
+        if self._rounds > MAX_ROUNDS or self._proofs > MAX_PROOFS:
             raise history_unavailable(
-                f"the block reads more of the state than may be fetched for it: {MOST_ROUNDS} rounds, "
-                f"{MOST_PROOFS} proofs"
+                f"the block reads more of the state than may be fetched for it: {MAX_ROUNDS} rounds, "
+                f"{MAX_PROOFS} proofs"
             )
 
 

@@ -30,7 +30,7 @@ from wsnode.upstream.address import UpstreamAddress
 from wsnode.upstream.errors import SendFailedError
 
 LINE_SECONDS: Final = 5.0
-MOST_CONFIG_BYTES: Final = 1 << 20
+MAX_CONFIG_BYTES: Final = 1 << 20
 ETHEREUM_FAMILY: Final = "ethereum"
 
 logger = logging.getLogger("wsnode.follow")
@@ -270,7 +270,7 @@ def _config_of(config_file: str | None) -> Config:
         ConfigurationError: The file cannot be read.
     """
     try:
-        return {} if config_file is None else decode_config(read_file(Path(config_file), MOST_CONFIG_BYTES))
+        return {} if config_file is None else decode_config(read_file(Path(config_file), MAX_CONFIG_BYTES))
     except (OSError, MalformedError) as error:
         raise ConfigurationError(f"beacon_config: {config_file}: {error}") from None
 

@@ -19,15 +19,15 @@ INLINE_BYTES: Final = 32 * 1024
 one call.
 """
 RECEIVE_BYTES: Final = 2 * INLINE_BYTES
-MOST_BYTES: Final = 16 << 20
+MAX_BYTES: Final = 16 << 20
 """Maximum number of bytes of a message; transactions come in parts of a megabyte."""
 AT_ONCE: Final = 64
 """Messages that are received before other tasks get a turn."""
 AGAIN_SECONDS: Final = 0.01
 """Seconds before a message is sent again, where the socket has room and cannot take it."""
-MOST_DESCRIPTORS: Final = 2
+MAX_DESCRIPTORS: Final = 2
 DESCRIPTOR_BYTES: Final = 4
-_SPACE: Final = socket.CMSG_LEN(MOST_DESCRIPTORS * DESCRIPTOR_BYTES)
+_SPACE: Final = socket.CMSG_LEN(MAX_DESCRIPTORS * DESCRIPTOR_BYTES)
 _INLINE, _IN_MEMORY = b"\x00", b"\x01"
 
 Received = TypeVar("Received")
@@ -243,8 +243,8 @@ def _read_memory(memory: int) -> bytes:
     except OSError:
         raise UnreadableMessageError("a message has a descriptor that is no memory file") from None
     size = os.fstat(memory).st_size
-    if size > MOST_BYTES:
-        raise UnreadableMessageError(f"a message has {size} bytes; there can be {MOST_BYTES}")
+    if size > MAX_BYTES:
+        raise UnreadableMessageError(f"a message has {size} bytes; there can be {MAX_BYTES}")
     return os.pread(memory, size, 0)
 
 

@@ -28,10 +28,10 @@ logger = logging.getLogger("wsnode.server")
 T = TypeVar("T")
 
 SECRET_BYTES: Final = 32
-MOST_DRIFT_SECONDS: Final = 60
+MAX_DRIFT_SECONDS: Final = 60
 _SCHEME: Final = "bearer"
 _SECRET: Final = re.compile(rf"(0x)?[0-9a-fA-F]{{{2 * SECRET_BYTES}}}")
-_MOST_CHARACTERS: Final = 8192
+_MAX_CHARACTERS: Final = 8192
 
 
 class SecretError(Exception):
@@ -70,8 +70,8 @@ class JwtVerifier:
             raise _refused("missing token")
         signed, _, signature = token.strip().rpartition(".")
         header, _, claims = signed.partition(".")
-        if len(token) > _MOST_CHARACTERS:
-            raise _refused(f"a token has {_MOST_CHARACTERS} characters at most")
+        if len(token) > _MAX_CHARACTERS:
+            raise _refused(f"a token has {_MAX_CHARACTERS} characters at most")
         if _decoded(header, _HEADER).alg != "HS256":
             raise _refused("only tokens signed with HS256 are accepted")
         expected = hmac.digest(self._secret, signed.encode(), hashlib.sha256)
@@ -81,11 +81,11 @@ class JwtVerifier:
 
     def _check_time(self, made: float) -> None:
         # Not a number is within no bounds.
-        if not abs(self._clock() - made) <= MOST_DRIFT_SECONDS:
-            raise _refused(f"the token was not made within {MOST_DRIFT_SECONDS} seconds of now")
+        if not abs(self._clock() - made) <= MAX_DRIFT_SECONDS:
+            raise _refused(f"the token was not made within {MAX_DRIFT_SECONDS} seconds of now")
 
 
-MOST_BYTES: Final = 4096
+MAX_BYTES: Final = 4096
 """Maximum bytes of a secret's file."""
 
 
@@ -100,9 +100,9 @@ def read_secret(path: Path) -> bytes:
         try:
             with open_for_reading(path) as file:
                 mode = os.fstat(file.fileno()).st_mode
-                content = file.read(MOST_BYTES + 1)
-            if len(content) > MOST_BYTES:
-                raise OversizedFileError(path, MOST_BYTES)
+                content = file.read(MAX_BYTES + 1)
+            if len(content) > MAX_BYTES:
+                raise OversizedFileError(path, MAX_BYTES)
             text = content.decode("ascii")
         except FileNotFoundError:
             return _made(path)

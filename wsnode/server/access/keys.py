@@ -51,7 +51,7 @@ class StoredKey(msgspec.Struct, frozen=True, kw_only=True):
     limits: KeyLimits = KeyLimits()
 
 
-MOST_BYTES: Final = 64 << 20
+MAX_BYTES: Final = 64 << 20
 _KEYS: Final = JsonDecoder[list[StoredKey]](list[StoredKey])
 
 
@@ -80,7 +80,7 @@ class KeyFile:
             KeyFileError: The file cannot be read, or is malformed.
         """
         try:
-            return _KEYS.decode(read_file(self.path, MOST_BYTES))
+            return _KEYS.decode(read_file(self.path, MAX_BYTES))
         except FileNotFoundError as error:
             raise MissingKeyFileError(f"{self.path}: {error.strerror}") from error
         except OSError as error:

@@ -25,7 +25,7 @@ _NOT_PLAIN = frozenset(("transfer-encoding", "expect", "upgrade", "connection", 
 _LENGTH_LINE = re.compile(rb"\r\ncontent-length:[ \t]?([0-9]+)\r\n", re.IGNORECASE)
 HEAD_BYTES = 1024
 """Size of a head up to which a connection keeps it."""
-MOST_DIGITS = 9
+MAX_DIGITS = 9
 """Maximum number of digits of a body's length, as in `quick_post`."""
 
 
@@ -109,7 +109,7 @@ class RepeatedPost:
         limits.
         """
         start, behind = len(self._before), self._behind
-        end = data.find(b"\r", start, start + MOST_DIGITS + 1)
+        end = data.find(b"\r", start, start + MAX_DIGITS + 1)
         digits = data[start : max(end, start)]
         if not (digits.isdigit() and data.startswith(self._before) and data.startswith(behind, end)):
             return None

@@ -10,12 +10,12 @@ from wsnode.jsonrpc.method import BOUNDS
 from wsnode.server.metric_definitions import METRICS, MetricDefinition, NodePart
 from wsnode.server.observability.families import Family, Sample
 
-MOST_BYTES: Final = 8 << 20
+MAX_BYTES: Final = 8 << 20
 """Bytes of the samples of one process, or of a sum over several; each is one message to a worker."""
 SAMPLE_BYTES: Final = 48
 LABEL_BYTES: Final = 4
 """Estimated bytes of a label besides its texts; `SAMPLE_BYTES` is that of a sample."""
-MOST_CHARACTERS: Final = 256
+MAX_CHARACTERS: Final = 256
 """Maximum characters of a meaning and of a label's value."""
 BUCKETS: Final = frozenset((*map(str, BOUNDS), "+Inf"))
 
@@ -48,7 +48,7 @@ def keep_declared(families: Iterable[Family]) -> CheckedFamilies:
     return CheckedFamilies(kept, dropped)
 
 
-def keep_first(families: Iterable[Family], most: int = MOST_BYTES) -> CheckedFamilies:
+def keep_first(families: Iterable[Family], most: int = MAX_BYTES) -> CheckedFamilies:
     """Return the families, reduced to the first samples with at most `most` bytes together."""
     kept, dropped, room = list[Family](), 0, most
     for family in families:
@@ -85,4 +85,4 @@ def _is_declared(sample: Sample, family: str, declared: MetricDefinition) -> boo
 
 
 def _is_short(text: str) -> bool:
-    return len(text) <= MOST_CHARACTERS and text.isprintable()
+    return len(text) <= MAX_CHARACTERS and text.isprintable()

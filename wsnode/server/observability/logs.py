@@ -25,7 +25,7 @@ class LogStream(Protocol):
 FORMATS = ("human", "json")
 WARNINGS = 600
 """Warnings without traceback that one place in the code may log in a minute: the rate of slow calls."""
-MOST_CHARACTERS = 16 * 1024
+MAX_CHARACTERS = 16 * 1024
 """Maximum characters of a message, and of a traceback."""
 
 
@@ -150,9 +150,9 @@ def _place(record: logging.LogRecord) -> tuple[str, int]:
 
 def _shortened(text: str) -> str:
     """Return a text without its middle if it is long: it may repeat data that others sent."""
-    if len(text) <= MOST_CHARACTERS:
+    if len(text) <= MAX_CHARACTERS:
         return text
-    half = MOST_CHARACTERS // 2
+    half = MAX_CHARACTERS // 2
     return f"{text[:half]}\n...\n{text[-half:]}"
 
 

@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable
 import trio
 
 FIRST_PAUSE = 1.0
-LONGEST_PAUSE = 60.0
+MAX_PAUSE = 60.0
 
 logger = logging.getLogger("wsnode.server")
 
@@ -23,13 +23,13 @@ async def keep_running(work: Callable[[], Awaitable[None]]) -> None:
         try:
             await work()
         except Exception as error:
-            if trio.current_time() - began > LONGEST_PAUSE:
+            if trio.current_time() - began > MAX_PAUSE:
                 pause = FIRST_PAUSE
             log_failure(f"{_name(work)} failed and begins anew in {pause:g} s", error)
         else:
             return
         await trio.sleep(pause)
-        pause = min(2 * pause, LONGEST_PAUSE)
+        pause = min(2 * pause, MAX_PAUSE)
 
 
 def log_failure(what: str, error: Exception) -> None:

@@ -19,7 +19,7 @@ from wsnode.server.scheduling.worker_pool import ThreadTurn, WorkerPool, WorkerP
 SHORT_THREADS = 2
 """Threads for compressing and for reading long messages, separate from those in which calls run."""
 SLOT_SECONDS: Final = 0.002
-MOST_IN_A_SLOT: Final = 8
+MAX_IN_A_SLOT: Final = 8
 
 
 class CoalescedDeadlines:
@@ -53,7 +53,7 @@ class CoalescedDeadlines:
             self._give_back(slot)
 
     def _free_slot(self, slot: int) -> int:
-        while self._taken.get(slot, 0) >= MOST_IN_A_SLOT:
+        while self._taken.get(slot, 0) >= MAX_IN_A_SLOT:
             slot += 1
         return slot
 

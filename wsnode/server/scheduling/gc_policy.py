@@ -39,13 +39,13 @@ THAW = 128
 """Collections of old objects after which a full collection is due."""
 QUIET_PART = 0.1
 """Share of a core: a process that uses less is idle, so a full collection delays no client."""
-LONGEST_DUE = 600.0
+MAX_DUE = 600.0
 """Maximum number of seconds for which a full collection waits for an idle moment."""
-MOST_AT_ONCE = 100_000
+MAX_AT_ONCE = 100_000
 """Maximum number of objects of a full collection. The 60,000 objects of a started node take 32 to 56 ms
 (measured).
 """
-MOST_THAWS = 16
+MAX_THAWS = 16
 """Number of times `THAW` collections, at most, between two counts of frozen objects, if they were many:
 counting 700,000 takes 0.1 s.
 """
@@ -127,7 +127,7 @@ class GcPolicy:
         """Collect all objects, frozen ones too, if that is due and the process is idle, or has been due for
         too long.
         """
-        if self._due_since is None or not (is_quiet or trio.current_time() > self._due_since + LONGEST_DUE):
+        if self._due_since is None or not (is_quiet or trio.current_time() > self._due_since + MAX_DUE):
             return
         self._due_since = None
         # They may have become many meanwhile.
@@ -137,8 +137,8 @@ class GcPolicy:
 
     def _are_few(self) -> bool:
         """Return True if all objects are few enough for one collection."""
-        are_few = gc.get_freeze_count() <= MOST_AT_ONCE
-        self._wait = 1 if are_few else min(2 * self._wait, MOST_THAWS)
+        are_few = gc.get_freeze_count() <= MAX_AT_ONCE
+        self._wait = 1 if are_few else min(2 * self._wait, MAX_THAWS)
         return are_few
 
 

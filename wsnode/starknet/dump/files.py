@@ -16,9 +16,9 @@ from wsnode.untrusted.files import open_for_reading
 ONE_DOCUMENT = (".json",)
 ONE_A_LINE = (".jsonl", ".ndjson")
 SMALL_BYTES: Final = 64 << 20
-MOST_EXPANSION: Final = 50
+MAX_EXPANSION: Final = 50
 """Of compressed files beyond that: JSON of blocks expands to some 10 times its size."""
-MOST_LINE_BYTES: Final = 128 << 20
+MAX_LINE_BYTES: Final = 128 << 20
 _NUMBER = re.compile(r"(?:^|[^0-9a-zA-Z])(\d+)$")
 _PARTS = re.compile(r"(\d+)")
 
@@ -114,7 +114,7 @@ class DocumentReader:
         try:
             if self._stream.tell() != place.position:
                 self._stream.seek(place.position)
-            return self._stream.readline(MOST_LINE_BYTES)
+            return self._stream.readline(MAX_LINE_BYTES)
         except (OSError, EOFError, zlib.error) as error:
             raise BlockDumpError(f"{place.path}: {error}") from None
 
@@ -137,9 +137,9 @@ def _lines(path: Path) -> Iterator[tuple[FileLocation, bytes]]:
     try:
         with _open(path) as stream:
             position = 0
-            while line := stream.readline(MOST_LINE_BYTES):
-                if len(line) == MOST_LINE_BYTES:
-                    raise BlockDumpError(f"{path}: it has a line of {MOST_LINE_BYTES} bytes and more")
+            while line := stream.readline(MAX_LINE_BYTES):
+                if len(line) == MAX_LINE_BYTES:
+                    raise BlockDumpError(f"{path}: it has a line of {MAX_LINE_BYTES} bytes and more")
                 if line.strip():
                     yield FileLocation(path, position), line
                 position += len(line)
@@ -173,7 +173,7 @@ class _Unpacking(gzip.GzipFile):
 def _most_bytes(path: Path) -> int:
     """Return how many bytes of a file are too many: little that is compressed may expand to anything."""
     size = path.stat().st_size
-    return SMALL_BYTES + MOST_EXPANSION * size if path.suffix == ".gz" else size + SMALL_BYTES
+    return SMALL_BYTES + MAX_EXPANSION * size if path.suffix == ".gz" else size + SMALL_BYTES
 
 
 def _suffix(path: Path) -> str:

@@ -12,9 +12,9 @@ from wsnode.starknet.felt import felt_text
 from wsnode.starknet.followed.pre_confirmed import PreConfirmedBlock
 from wsnode.starknet.snapshot import StarknetSnapshot
 
-MOST_BLOCKS: Final = 10_000
+MAX_BLOCKS: Final = 10_000
 """Blocks that are searched for one page."""
-MOST_BYTES: Final = 8 * 1024 * 1024
+MAX_BYTES: Final = 8 * 1024 * 1024
 """Bytes of one page's events, but for the last."""
 WORK_A_SLICE: Final = 512
 """Work of one slice, counted in blocks that are passed over."""
@@ -75,14 +75,14 @@ def search_events(
     """Search the stored blocks `first` to `last` for at most `most` events.
 
     The first `skipped` events of block `first` are passed over. A page is shorter where its events are
-    large, or after `MOST_BLOCKS` blocks.
+    large, or after `MAX_BLOCKS` blocks.
 
     Raises:
         EventsUnavailableError: The next block was stored without its transactions.
     """
     found: list[EmittedEvent] = []
     size, work, behind = 0, 0, None
-    end = min(last, first + MOST_BLOCKS - 1)
+    end = min(last, first + MAX_BLOCKS - 1)
     for number in range(first, end + 1):
         if (bloom := view.event_bloom(number)) is None:
             if behind is not None:
@@ -100,7 +100,7 @@ def search_events(
         block_hash = _hash_of(view, number)
         passed = skipped if number == first else 0
         for count, event in matching_events(body, wanted, number, felt_text(block_hash), passed):
-            if behind is not None and (len(found) == most or size > MOST_BYTES):
+            if behind is not None and (len(found) == most or size > MAX_BYTES):
                 return EventPage(found, behind)
             found.append(event)
             size += event.size

@@ -12,7 +12,7 @@ from wsnode.untrusted.decoding import JsonDecoder, MalformedError
 RECEIVED: Final = "RECEIVED"
 SENT_SECONDS: Final = 600
 """Seconds for which a sent transaction has the status RECEIVED if no block includes it."""
-MOST_SENT_BYTES: Final = 16 << 20
+MAX_SENT_BYTES: Final = 16 << 20
 """Bytes of the sent transactions that are kept; the oldest are forgotten first."""
 _BYTES_EACH: Final = 400
 """Bytes of a kept transaction besides its text, about."""
@@ -64,7 +64,7 @@ class SentTransactions:
         self._kept[text] = _Kept(self.sequence, self._now(), size, body)
         self.sequence += 1
         self.size += size
-        while self.size > MOST_SENT_BYTES:
+        while self.size > MAX_SENT_BYTES:
             self._drop(next(iter(self._kept)))
         return True
 

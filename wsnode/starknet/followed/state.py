@@ -9,13 +9,13 @@ import msgspec
 from wsnode.starknet.followed.pre_confirmed import PreConfirmedBlock
 from wsnode.starknet.followed.sent import SentTransactions
 
-MOST_FORWARDED: Final = 64
+MAX_FORWARDED: Final = 64
 """Maximum number of calls that are forwarded at the same time."""
-MOST_FORWARDED_BYTES: Final = 32 << 20
+MAX_FORWARDED_BYTES: Final = 32 << 20
 """Bytes of the result of a forwarded call, or of the text of its error."""
 FORWARDED_SECONDS: Final = 30
 """Seconds for an answer of any upstream to a forwarded call."""
-MOST_PROVING: Final = 64
+MAX_PROVING: Final = 64
 """Maximum number of values of the state whose proofs calls await at the same time."""
 
 

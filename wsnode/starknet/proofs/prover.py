@@ -14,9 +14,9 @@ from wsnode.starknet.state_diff import StateDiff
 
 PROVED_BLOCKS: Final = 128
 """Number of blocks below the head whose state can be proved."""
-MOST_VALUES: Final = 500_000
+MAX_VALUES: Final = 500_000
 """Slots, classes and nonces of a state that is proved: its tries take about 185 MB, and a minute to hash."""
-_MOST_STEPS: Final = 1024
+_MAX_STEPS: Final = 1024
 """Blocks whose changes are applied to the tries at most: beyond that they are built again."""
 
 
@@ -69,7 +69,7 @@ class StateProver:
         """Return the tries of the state after a stored block."""
         roots, (known, known_hash) = self._roots, self._block
         self._roots = None
-        if roots is None or view.number_of(known_hash) != known or abs(number - known) > _MOST_STEPS:
+        if roots is None or view.number_of(known_hash) != known or abs(number - known) > _MAX_STEPS:
             roots = self._built(number)
         elif number != known:
             diffs = _diffs(view, min(number, known) + 1, max(number, known))
@@ -80,7 +80,7 @@ class StateProver:
     def _built(self, number: int) -> StateRoots:
         try:
             with self._chain.reader() as reader:
-                return StateRoots.of_head(reader, number, most=MOST_VALUES)
+                return StateRoots.of_head(reader, number, most=MAX_VALUES)
         except StateTooLargeError as error:
             self._refusal = str(error)
             raise StateProofError(self._refusal) from None

@@ -31,7 +31,7 @@ from wsnode.starknet.rpc.params import EmitterList, EventFilterObject, EventsPar
 from wsnode.starknet.rpc.resolution import number_of, require_pre_confirmed
 from wsnode.starknet.snapshot import StarknetSnapshot
 
-MOST_EVENTS: Final = 1024
+MAX_EVENTS: Final = 1024
 """Events of one page."""
 
 Slices: TypeAlias = Generator[int, Any, RenderedJson]
@@ -47,7 +47,7 @@ def _search(snapshot: StarknetSnapshot, params: EventsParams) -> Slices:
     wanted = params.filter
     if snapshot.is_before_0_10 and isinstance(wanted.address, EmitterList):
         raise needs_newer_version("a list of addresses")
-    if wanted.chunk_size > MOST_EVENTS:
+    if wanted.chunk_size > MAX_EVENTS:
         raise page_size_too_big()
     first, last, skipped = _range(snapshot, wanted)
     pre_confirmed = _pre_confirmed(snapshot, wanted)

@@ -11,17 +11,17 @@ from wsnode.starknet.block_id import BlockId, decode_block_id
 from wsnode.starknet.felt import Felt, decode_felt, felt_text
 from wsnode.starknet.rpc.errors import too_many_keys
 from wsnode.starknet.rpc.schemas import BLOCK_ID, WRITTEN_FELT
-from wsnode.starknet.storage.event_bloom import MOST_KEYS
+from wsnode.starknet.storage.event_bloom import MAX_KEYS
 
-MOST_CONTRACTS: Final = 1024
+MAX_CONTRACTS: Final = 1024
 """Contracts that one getStateUpdate selects; an address takes two microseconds to decode."""
-MOST_ADDRESSES: Final = 100
+MAX_ADDRESSES: Final = 100
 """Contracts that a filter of events names."""
-MOST_PROVED_KEYS: Final = 100
+MAX_PROVED_KEYS: Final = 100
 """Classes, contracts and slots of one getStorageProof, as pathfinder has it."""
 FLAGS: Final = ("INCLUDE_LAST_UPDATE_BLOCK",)
 TRANSACTION_FLAGS: Final = ("INCLUDE_PROOF_FACTS",)
-MOST_FLAGS: Final = 16
+MAX_FLAGS: Final = 16
 """Flags of a request, more than any method knows."""
 
 
@@ -76,21 +76,21 @@ class TransactionFlags(tuple[str, ...]):
 def _decode_contracts(value: Any) -> Contracts:
     if type(value) is not list:
         raise ValueError("contract addresses are an array")
-    check_count(len(value), MOST_CONTRACTS, "contract addresses")
+    check_count(len(value), MAX_CONTRACTS, "contract addresses")
     return Contracts(map(decode_felt, value))
 
 
 def _decode_emitters(value: Any) -> Emitters:
     if type(value) is not list:
         return Emitters((decode_felt(value),))
-    check_count(len(value), MOST_ADDRESSES, "addresses")
+    check_count(len(value), MAX_ADDRESSES, "addresses")
     return EmitterList(map(decode_felt, value))
 
 
 def _decode_event_keys(value: Any) -> EventKeys:
     if type(value) is not list or not all(type(among) is list for among in value):
         raise ValueError("keys are an array of arrays")
-    if len(value) > MOST_KEYS or sum(map(len, value)) > MOST_KEYS:
+    if len(value) > MAX_KEYS or sum(map(len, value)) > MAX_KEYS:
         raise too_many_keys()
     return EventKeys(tuple(map(decode_felt, among)) for among in value)
 
@@ -98,7 +98,7 @@ def _decode_event_keys(value: Any) -> EventKeys:
 def _decode_proved_felts(value: Any) -> ProvedFelts:
     if type(value) is not list:
         raise ValueError("what is to be proved is an array")
-    check_count(len(value), MOST_PROVED_KEYS, "keys")
+    check_count(len(value), MAX_PROVED_KEYS, "keys")
     return ProvedFelts(map(decode_provable, value))
 
 
@@ -117,16 +117,16 @@ def decode_provable(value: object) -> Felt:
 def _decode_proved_slots(value: Any) -> ProvedSlots:
     if type(value) is not list:
         raise ValueError("contracts_storage_keys is an array")
-    check_count(len(value), MOST_PROVED_KEYS, "contracts")
+    check_count(len(value), MAX_PROVED_KEYS, "contracts")
     slots = ProvedSlots(map(_decode_contract_slots, value))
-    check_count(sum(len(keys) for _, keys in slots), MOST_PROVED_KEYS, "keys")
+    check_count(sum(len(keys) for _, keys in slots), MAX_PROVED_KEYS, "keys")
     return slots
 
 
 def _decode_contract_slots(value: Any) -> tuple[Felt, tuple[Felt, ...]]:
     if type(value) is not dict or type(value.get("storage_keys")) is not list:
         raise ValueError("a contract's keys are {contract_address, storage_keys}")
-    check_count(len(value["storage_keys"]), MOST_PROVED_KEYS, "keys")
+    check_count(len(value["storage_keys"]), MAX_PROVED_KEYS, "keys")
     return decode_provable(value.get("contract_address")), tuple(map(decode_provable, value["storage_keys"]))
 
 
@@ -138,7 +138,7 @@ def checked_flags(value: Any, known: tuple[str, ...], noun: str) -> list[str]:
     """
     if type(value) is not list:
         raise ValueError(f"{noun}s are an array")
-    check_count(len(value), MOST_FLAGS, f"{noun}s")
+    check_count(len(value), MAX_FLAGS, f"{noun}s")
     if any(flag not in known for flag in value):
         raise ValueError(f"a {noun} is one of {', '.join(known)}")
     return value
@@ -155,25 +155,25 @@ def _decode_transaction_flags(value: Any) -> TransactionFlags:
 register_type(Felt, decode_felt, WRITTEN_FELT)
 register_encoder(Felt, felt_text)
 register_type(BlockId, decode_block_id, BLOCK_ID)
-register_type(Contracts, _decode_contracts, list_of(WRITTEN_FELT, most=MOST_CONTRACTS))
-register_type(Emitters, _decode_emitters, either(WRITTEN_FELT, list_of(WRITTEN_FELT, most=MOST_ADDRESSES)))
-register_type(ProvedFelts, _decode_proved_felts, list_of(WRITTEN_FELT, most=MOST_PROVED_KEYS))
+register_type(Contracts, _decode_contracts, list_of(WRITTEN_FELT, most=MAX_CONTRACTS))
+register_type(Emitters, _decode_emitters, either(WRITTEN_FELT, list_of(WRITTEN_FELT, most=MAX_ADDRESSES)))
+register_type(ProvedFelts, _decode_proved_felts, list_of(WRITTEN_FELT, most=MAX_PROVED_KEYS))
 register_type(
     ProvedSlots,
     _decode_proved_slots,
     list_of(
         record(
-            {"contract_address": WRITTEN_FELT, "storage_keys": list_of(WRITTEN_FELT, most=MOST_PROVED_KEYS)}
+            {"contract_address": WRITTEN_FELT, "storage_keys": list_of(WRITTEN_FELT, most=MAX_PROVED_KEYS)}
         ),
-        most=MOST_PROVED_KEYS,
+        most=MAX_PROVED_KEYS,
     ),
 )
-register_type(EventKeys, _decode_event_keys, list_of(list_of(WRITTEN_FELT, most=MOST_KEYS), most=MOST_KEYS))
-register_type(ResponseFlags, _decode_flags, list_of({"enum": list(FLAGS)}, most=MOST_FLAGS))
+register_type(EventKeys, _decode_event_keys, list_of(list_of(WRITTEN_FELT, most=MAX_KEYS), most=MAX_KEYS))
+register_type(ResponseFlags, _decode_flags, list_of({"enum": list(FLAGS)}, most=MAX_FLAGS))
 
 
 register_type(
-    TransactionFlags, _decode_transaction_flags, list_of({"enum": list(TRANSACTION_FLAGS)}, most=MOST_FLAGS)
+    TransactionFlags, _decode_transaction_flags, list_of({"enum": list(TRANSACTION_FLAGS)}, most=MAX_FLAGS)
 )
 
 

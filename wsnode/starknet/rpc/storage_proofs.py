@@ -14,7 +14,7 @@ from wsnode.starknet.rpc.errors import (
     proof_too_old,
     unprovable_state,
 )
-from wsnode.starknet.rpc.params import MOST_PROVED_KEYS, StorageProofParams
+from wsnode.starknet.rpc.params import MAX_PROVED_KEYS, StorageProofParams
 from wsnode.starknet.rpc.resolution import resolve
 from wsnode.starknet.snapshot import StarknetSnapshot
 
@@ -66,7 +66,7 @@ def _proof(prover: StateProver, number: int, block_hash: bytes, asked: ProofRequ
 def _asked(params: StorageProofParams) -> ProofRequest:
     slots = params.contracts_storage_keys
     keys = len(params.class_hashes) + len(params.contract_addresses) + sum(len(named) for _, named in slots)
-    if keys > MOST_PROVED_KEYS:
-        reason = f"too many keys: {keys}, want at most {MOST_PROVED_KEYS}"
+    if keys > MAX_PROVED_KEYS:
+        reason = f"too many keys: {keys}, want at most {MAX_PROVED_KEYS}"
         raise invalid_params("Invalid params", {"reason": reason})
     return ProofRequest(params.class_hashes, params.contract_addresses, slots)

@@ -12,7 +12,7 @@ from wsnode.starknet.rpc.errors import too_many_senders
 from wsnode.starknet.rpc.params import Emitters, EventKeys, TransactionFlags
 from wsnode.starknet.rpc.schemas import FIRST_BLOCK, WRITTEN_FELT
 
-MOST_SENDERS: Final = 1024
+MAX_SENDERS: Final = 1024
 """Senders that a subscription names (pathfinder and juno take as many)."""
 ACCEPTED: Final = "ACCEPTED_ON_L2"
 PRE_CONFIRMED: Final = "PRE_CONFIRMED"
@@ -124,7 +124,7 @@ def _decode_first_block(value: object) -> SubscriptionStart:
 def _decode_senders(value: Any) -> SenderList:
     if type(value) is not list:
         raise ValueError("sender_address is an array")
-    if len(value) > MOST_SENDERS:
+    if len(value) > MAX_SENDERS:
         raise too_many_senders()
     return SenderList(map(decode_felt, value))
 
@@ -160,7 +160,7 @@ def _some_of(known: tuple[str, ...]) -> dict[str, Any]:
 
 
 register_type(SubscriptionStart, _decode_first_block, FIRST_BLOCK)
-register_type(SenderList, _decode_senders, list_of(WRITTEN_FELT, most=MOST_SENDERS))
+register_type(SenderList, _decode_senders, list_of(WRITTEN_FELT, most=MAX_SENDERS))
 register_type(EventFinality, _decode_event_finality, {"enum": list(_EVENT_FINALITIES)})
 register_type(ReceiptFinalities, _decode_receipt_finalities, _some_of(_RECEIPT_FINALITIES))
 register_type(TransactionFinalities, _decode_transaction_finalities, _some_of(_TRANSACTION_FINALITIES))

@@ -43,10 +43,10 @@ from wsnode.starknet.rpc.subscription_params import (
 )
 from wsnode.starknet.snapshot import BEFORE_0_10, StarknetSnapshot
 
-MOST_BLOCKS_BACK: Final = 1024
-MOST_PARAMETERS: Final = 500_000
+MAX_BLOCKS_BACK: Final = 1024
+MAX_PARAMETERS: Final = 500_000
 """Addresses, keys and hashes that all subscriptions of a chain name together, about 100 bytes each."""
-MOST_PARAMETERS_A_CONNECTION: Final = 16_384
+MAX_PARAMETERS_A_CONNECTION: Final = 16_384
 """And those of one connection."""
 
 Handler = Callable[[EventChannel, Any], bytes]
@@ -138,8 +138,8 @@ class StarknetSubscriptionMethods:
 
     def _require_room(self, channel: EventChannel, weight: int) -> None:
         for limit, used in (
-            (MOST_PARAMETERS_A_CONNECTION, channel.subscriptions.weight),
-            (MOST_PARAMETERS, self._hub.parameters),
+            (MAX_PARAMETERS_A_CONNECTION, channel.subscriptions.weight),
+            (MAX_PARAMETERS, self._hub.parameters),
         ):
             if weight and used + weight > limit:
                 message = "subscriptions name too many addresses, keys and transactions"
@@ -214,7 +214,7 @@ def _first_block(view: StarknetSnapshot, block_id: SubscriptionStart) -> int | N
         return None
     if number is None or head is None or number > head:
         raise block_not_found()
-    if head - number > MOST_BLOCKS_BACK:
+    if head - number > MAX_BLOCKS_BACK:
         raise too_many_blocks_back()
     if number < view.first_block:
         raise history_unavailable(view.first_block)

@@ -12,8 +12,8 @@ from wsnode.starknet.body import StoredBody, StoredEvent, events_of
 
 BITS_AN_ITEM: Final = 10
 PROBES: Final = 7
-LEAST_BITS: Final = 64
-MOST_KEYS: Final = 16
+MIN_BITS: Final = 64
+MAX_KEYS: Final = 16
 """Keys of an event that filters can name; those behind them are in no Bloom filter."""
 _HALF: Final = 2**64 - 1
 
@@ -42,14 +42,14 @@ def body_bloom(body: StoredBody) -> bytes:
 
 def _items(event: StoredEvent) -> Iterator[str]:
     yield address_item(event.from_address)
-    for position, key in enumerate(event.keys[:MOST_KEYS]):
+    for position, key in enumerate(event.keys[:MAX_KEYS]):
         yield key_item(position, key)
 
 
 def bloom_of(items: Iterable[str]) -> bytes:
     """Return the Bloom filter of distinct items."""
     hashes = list(map(_hash, items))
-    bits = LEAST_BITS
+    bits = MIN_BITS
     while bits < BITS_AN_ITEM * len(hashes):
         bits *= 2
     bloom = bytearray(bits // 8)

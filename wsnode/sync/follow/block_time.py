@@ -10,10 +10,10 @@ from wsnode.ethereum.codec.rows import header_fields
 from wsnode.ethereum.networks.table import network_of
 
 LOOKED_AT: Final = 17
-LEAST_SECONDS: Final = 0.1
+MIN_SECONDS: Final = 0.1
 UNKNOWN_SECONDS: Final = 1.0
 """Seconds between blocks of a chain that is not in the table and has one block so far."""
-MOST_SECONDS: Final = 20.0
+MAX_SECONDS: Final = 20.0
 """Maximum number of seconds between blocks; a chain that makes no empty blocks may rest for days, but is
 asked sooner.
 """
@@ -33,7 +33,7 @@ def block_seconds(chain: Chain) -> float:
     network = network_of(chain.spec.chain_id, chain.spec.genesis_hash)
     if network is not None and len(times) < LOOKED_AT:
         return network.seconds
-    return min(max(between(times), LEAST_SECONDS), MOST_SECONDS)
+    return min(max(between(times), MIN_SECONDS), MAX_SECONDS)
 
 
 def between(times: Sequence[int]) -> float:

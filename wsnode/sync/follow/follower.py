@@ -43,7 +43,7 @@ from wsnode.upstream.streams import Connect
 MAX_LAG: Final = 2
 SILENT_BLOCKS: Final = 3
 """Block times without a new head after which all upstreams are asked."""
-LEAST_SILENCE_SECONDS: Final = 3.0
+MIN_SILENCE_SECONDS: Final = 3.0
 ALONE_SECONDS: Final = 15.0
 """Seconds for which a head counts as the newest while no upstream can be asked."""
 
@@ -385,7 +385,7 @@ class Follower:
             if not self._is_driven:
                 await self._storage_retry.until_stored(self._head_tracker.choose)
             self._see()
-            if trio.current_time() - self._news > max(SILENT_BLOCKS * seconds, LEAST_SILENCE_SECONDS):
+            if trio.current_time() - self._news > max(SILENT_BLOCKS * seconds, MIN_SILENCE_SECONDS):
                 self._news = trio.current_time()
                 async with trio.open_nursery() as nursery:
                     for upstream in self.upstreams.usable:

@@ -20,8 +20,8 @@ from wsnode.upstream.errors import UpstreamError
 from wsnode.upstream.link import Link
 
 GREETING_SECONDS: Final = 15.0
-LEAST_POLL_SECONDS: Final = 0.1
-MOST_POLL_SECONDS: Final = 2.0
+MIN_POLL_SECONDS: Final = 0.1
+MAX_POLL_SECONDS: Final = 2.0
 POLLS_A_BLOCK: Final = 4
 
 
@@ -148,7 +148,7 @@ class EthereumDialect:
         bounds.
         """
         seconds = self._block_time(self._chain) / POLLS_A_BLOCK
-        return min(max(seconds, LEAST_POLL_SECONDS), MOST_POLL_SECONDS)
+        return min(max(seconds, MIN_POLL_SECONDS), MAX_POLL_SECONDS)
 
     def recheck_seconds(self, _upstream: Upstream) -> float:
         """Return the seconds before a quarantined upstream is checked again: 60, since another node may

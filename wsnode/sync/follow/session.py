@@ -15,9 +15,9 @@ from wsnode.upstream.errors import UpstreamError
 from wsnode.upstream.link import Link
 
 FIRST_PAUSE: Final = 0.5
-LONGEST_PAUSE: Final = 30.0
+MAX_PAUSE: Final = 30.0
 AFTER_SESSION_PAUSE: Final = 0.05
-"""Seconds before the first attempt to connect again after a session of more than `LONGEST_PAUSE`: most such
+"""Seconds before the first attempt to connect again after a session of more than `MAX_PAUSE`: most such
 connections end by a provider's own limit or restart, and another node behind its URL answers immediately.
 """
 
@@ -105,10 +105,10 @@ class UpstreamSession:
                 await self._leave_alone(unfit)
             except UpstreamError as error:
                 self._leave(PeerState.UNREACHABLE, str(error))
-                if trio.current_time() - began > LONGEST_PAUSE:
+                if trio.current_time() - began > MAX_PAUSE:
                     pause = AFTER_SESSION_PAUSE
                 await trio.sleep(pause * uniform(0.5, 1.5))
-                pause = min(max(2 * pause, FIRST_PAUSE), LONGEST_PAUSE)
+                pause = min(max(2 * pause, FIRST_PAUSE), MAX_PAUSE)
 
     async def _leave_alone(self, unfit: PeerError) -> None:
         upstream = self._upstream

@@ -11,7 +11,7 @@ import trio
 from wsnode.ethereum.tree.head_writer import STORE_FAILURES
 
 FIRST_PAUSE: Final = 0.25
-LONGEST_PAUSE: Final = 15.0
+MAX_PAUSE: Final = 15.0
 
 Result = TypeVar("Result")
 
@@ -46,7 +46,7 @@ class StorageRetry:
                 if pause == FIRST_PAUSE:
                     stack.enter_context(self._noted(failure))
                 await trio.sleep(pause * uniform(0.5, 1.0))
-                pause = min(2 * pause, LONGEST_PAUSE)
+                pause = min(2 * pause, MAX_PAUSE)
 
     @contextmanager
     def _noted(self, failures: ExceptionGroup[Exception]) -> Iterator[None]:

@@ -20,7 +20,7 @@ KEPT: Final = 65_536
 WAITING: Final = 1_024
 """Maximum number of transactions that wait to be fetched; further ones are not announced."""
 AT_ONCE: Final = 16
-MOST_BYTES: Final = 1 << 20
+MAX_BYTES: Final = 1 << 20
 
 logger = logging.getLogger("wsnode.follow")
 
@@ -84,7 +84,7 @@ class UpstreamTransactions:
                 found = await upstream.client.ask(
                     "eth_getRawTransactionByHash", [f"0x{wanted.hex()}"], link=link
                 )
-                if not isinstance(found, str) or len(found) > 2 * MOST_BYTES:
+                if not isinstance(found, str) or len(found) > 2 * MAX_BYTES:
                     # It is in a block by now, or no transaction.
                     continue
                 transaction = PooledTransaction(self._spec, bytes.fromhex(found.removeprefix("0x")))

@@ -18,9 +18,9 @@ Hashes = Sequence[tuple[int, bytes]]
 """Numbers of blocks with their hashes."""
 Slots = Sequence[tuple[bytes, bytes]]
 """Addresses, each with one of its slots."""
-MOST_CARRIED: Final = 128
+MAX_CARRIED: Final = 128
 """Maximum number of blocks over which a value is carried."""
-MOST_LIST_BYTES: Final = 32 << 20
+MAX_LIST_BYTES: Final = 32 << 20
 """Maximum number of bytes of the access lists by which values are carried in one step."""
 
 
@@ -201,7 +201,7 @@ def _roots_before(view: Snapshot, block: ProofBlock) -> list[bytes]:
     """Return the state roots of the blocks below a canonical one, newest first; none of any other block."""
     if view.hash_of(block.head.number) != block.head.hash:
         return []
-    lowest = max(block.head.number - MOST_CARRIED, view.earliest)
+    lowest = max(block.head.number - MAX_CARRIED, view.earliest)
     headers = (view.header(number) for number in range(block.head.number - 1, lowest - 1, -1))
     return [header_fields(header).state_root for header in headers if header is not None]
 
@@ -215,7 +215,7 @@ def _steps(view: Snapshot, block: ProofBlock, roots: Sequence[bytes]) -> list[tu
     for place, root in enumerate(roots):
         access_list = view.access_list_at(block.head.number - place)
         size += len(access_list or b"")
-        if access_list is None or size > MOST_LIST_BYTES:
+        if access_list is None or size > MAX_LIST_BYTES:
             break
         steps.append((access_list, root))
     return steps

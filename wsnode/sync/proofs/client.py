@@ -33,8 +33,8 @@ from wsnode.upstream.errors import ConnectionLostError, UpstreamError, UpstreamR
 
 BATCH: Final = 100
 """Maximum number of calls in a batch, as most providers take them."""
-MOST_HASHES: Final = 256
-MOST_CODED: Final = 1 << 16
+MAX_HASHES: Final = 256
+MAX_CODED: Final = 1 << 16
 ABSENT: Final = bytes(32)
 """Code hash of an account that does not exist, in answers to eth_getProof."""
 
@@ -153,7 +153,7 @@ class ProofClient:
 
     def _note_code_of(self, addresses: Set[bytes]) -> None:
         """Take note of accounts that are known with their code."""
-        if len(self._coded) > MOST_CODED:
+        if len(self._coded) > MAX_CODED:
             self._coded.clear()
         self._coded |= addresses
 
@@ -185,7 +185,7 @@ class ProofClient:
 
     async def _named_by(self, lowest: int, block: ProofBlock, client: Client) -> None:
         head = block.head
-        numbers = range(max(lowest, head.number - MOST_HASHES), head.number)
+        numbers = range(max(lowest, head.number - MAX_HASHES), head.number)
         calls: list[Call] = [("eth_getBlockByNumber", [hex(number), False]) for number in numbers]
         answers = await _answered(client, calls)
         hashes, wanted = [], block.parent_hash

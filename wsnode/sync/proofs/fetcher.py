@@ -18,9 +18,9 @@ from wsnode.sync.proofs.blocks import ProofBlock
 from wsnode.sync.proofs.client import ProofClient
 from wsnode.untrusted.decoding import MalformedError, decode_json
 
-MOST_ROUNDS: Final = 8
-MOST_PROOFS: Final = 256
-MOST_TOGETHER: Final = 1000
+MAX_ROUNDS: Final = 8
+MAX_PROOFS: Final = 256
+MAX_TOGETHER: Final = 1000
 """Values of a round from which on another round begins."""
 SHOWN: Final = 16
 """Maximum number of values that an error names."""
@@ -92,7 +92,7 @@ class ProofFetcher:
         block = self.provers.blocks.block_of(error)
         accounts, slots = set(error.accounts), set(error.slots)
         if hint is not None:
-            room = MOST_PROOFS - len(accounts) - len(slots)
+            room = MAX_PROOFS - len(accounts) - len(slots)
             for each in await self.provers.guess(hint, block):
                 if (room := room - each.proofs) < 0:
                     break
@@ -115,7 +115,7 @@ class ProofFetcher:
         """
         shared = {key: self._on_the_way[block, key] for key in keys if (block, key) in self._on_the_way}
         gathering = self._gathering.get(block)
-        if gathering is not None and len(gathering.keys) >= MOST_TOGETHER:
+        if gathering is not None and len(gathering.keys) >= MAX_TOGETHER:
             gathering = None
         held = self._behind_their_accounts(block, keys - shared.keys(), gathering)
         new = keys - shared.keys() - held.keys()
@@ -220,7 +220,7 @@ class CallFetchSession:
         self._lacked_at = error.block
         self._rounds += 1
         self._proofs += len(error.accounts) + len(error.slots)
-        if self._rounds > MOST_ROUNDS or self._proofs > MOST_PROOFS:
+        if self._rounds > MAX_ROUNDS or self._proofs > MAX_PROOFS:
             raise too_much(error)
         # The frames that it came through hold the call's view, and would hold this.
         error.__traceback__ = None
@@ -267,7 +267,7 @@ def too_much(error: MissingStateError) -> RpcError:
     }
     return RpcError(
         LIMIT_EXCEEDED,
-        f"it reads more of the state than may be fetched for one call: {MOST_ROUNDS} rounds, "
-        f"{MOST_PROOFS} proofs",
-        {"missing": missing, "rounds": MOST_ROUNDS, "proofs": MOST_PROOFS},
+        f"it reads more of the state than may be fetched for one call: {MAX_ROUNDS} rounds, "
+        f"{MAX_PROOFS} proofs",
+        {"missing": missing, "rounds": MAX_ROUNDS, "proofs": MAX_PROOFS},
     )

@@ -14,7 +14,7 @@ from wsnode.upstream.client import Client
 from wsnode.upstream.errors import UpstreamError, UpstreamRefusedError
 from wsnode.upstream.messages import NOTHING
 
-MOST_QUESTIONS: Final = 32
+MAX_QUESTIONS: Final = 32
 SEARCH_SECONDS: Final = 5.0
 KEPT_SECONDS: Final = 30.0
 NOBODY: Final = "0x" + "00" * 20
@@ -36,7 +36,7 @@ class UpstreamProofWindows:
         """Return the number of the oldest block whose state one of these nodes proves, None if they prove
         none.
 
-        Each node is asked at most `MOST_QUESTIONS` questions, once in `KEPT_SECONDS`.
+        Each node is asked at most `MAX_QUESTIONS` questions, once in `KEPT_SECONDS`.
         """
         async with self._searching, trio.open_nursery() as nursery:
             for client in clients:
@@ -52,7 +52,7 @@ class UpstreamProofWindows:
 async def oldest_proved(client: Client) -> int | None:
     """Return the number of the oldest block whose state a node proves, None if it proves none.
 
-    If the search ends early, at `MOST_QUESTIONS` or `SEARCH_SECONDS`, return the oldest one found so far.
+    If the search ends early, at `MAX_QUESTIONS` or `SEARCH_SECONDS`, return the oldest one found so far.
     """
     search = _Search(client)
     with trio.move_on_after(SEARCH_SECONDS):
@@ -67,7 +67,7 @@ class _Search:
 
     def __init__(self, client: Client) -> None:
         self._client = client
-        self._left = MOST_QUESTIONS
+        self._left = MAX_QUESTIONS
         self.proved: int | None = None
         self._refused = -1
 

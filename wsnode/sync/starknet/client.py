@@ -33,9 +33,9 @@ WITH_COMMITMENTS: Final = (0, 10)
 """First version with migrated classes in state differences, and with commitments in headers."""
 WITH_PROOF_FACTS: Final = (0, 10, 1)
 """First version whose transactions have proof facts, on request; transaction hashes cover the facts."""
-MOST_CLASS_BYTES: Final = 16 << 20
+MAX_CLASS_BYTES: Final = 16 << 20
 FIRST_DELAY: Final = 0.1
-MOST_DELAYS: Final = 3.0
+MAX_DELAYS: Final = 3.0
 """Maximum number of seconds of requests for an announced block that the upstream does not find yet."""
 SHORT: Final = 1 << 16
 """Bytes below which replies are decoded in the event loop: a thread would cost more."""
@@ -156,7 +156,7 @@ async def fetch_announced(upstream: Upstream, head: Head) -> UnverifiedStarknetB
     """Return the block of a head that an upstream has just announced.
 
     A node may announce a block before all its parts can find it. So a missing block is requested again for
-    `MOST_DELAYS` seconds, or until the upstream announces another block in its place.
+    `MAX_DELAYS` seconds, or until the upstream announces another block in its place.
 
     Raises:
         UpstreamError: The upstream does not give the block, or has replaced it (`absent`).
@@ -166,7 +166,7 @@ async def fetch_announced(upstream: Upstream, head: Head) -> UnverifiedStarknetB
         try:
             return await fetch_block(upstream, {"block_hash": felt_text(head.hash)})
         except UpstreamError as error:
-            if error.reason != "absent" or waited + delay > MOST_DELAYS:
+            if error.reason != "absent" or waited + delay > MAX_DELAYS:
                 raise
         await trio.sleep(delay)
         upstream.require_unreplaced(head)
@@ -185,9 +185,9 @@ async def fetch_class(upstream: Upstream, block_hash: bytes, class_hash: bytes) 
     params = {"block_id": {"block_hash": felt_text(block_hash)}, "class_hash": felt_text(class_hash)}
     text = await ask(upstream, "getClass", params)
     named = f"class {felt_text(class_hash)}"
-    if len(text) > MOST_CLASS_BYTES:
+    if len(text) > MAX_CLASS_BYTES:
         upstream.client.score.failed()
-        raise UpstreamError("invalid", f"{named} has {len(text)} bytes, more than {MOST_CLASS_BYTES}")
+        raise UpstreamError("invalid", f"{named} has {len(text)} bytes, more than {MAX_CLASS_BYTES}")
     try:
         found = await trio.to_thread.run_sync(decode_class, text)
     except NotAClassError as error:

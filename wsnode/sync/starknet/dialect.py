@@ -19,7 +19,7 @@ BESIDE_SECONDS: Final = 2.0
 """Seconds between polls of announcing nodes: their subscriptions have been seen to stop silently."""
 ALONE_SECONDS: Final = (1.0, 2.0, 4.0, 8.0, 15.0)
 """Seconds of quarantine of the only upstream after its first invalid block, its second, and so on."""
-MOST_RECHECK_SECONDS: Final = 3600.0
+MAX_RECHECK_SECONDS: Final = 3600.0
 
 
 class StarknetDialect:
@@ -92,4 +92,4 @@ class StarknetDialect:
         times = upstream.refused_blocks
         if len(self._upstreams.all) == 1:
             return ALONE_SECONDS[min(times, len(ALONE_SECONDS)) - 1]
-        return min(RECHECK_SECONDS * 2.0 ** min(times - 1, 10), MOST_RECHECK_SECONDS)
+        return min(RECHECK_SECONDS * 2.0 ** min(times - 1, 10), MAX_RECHECK_SECONDS)

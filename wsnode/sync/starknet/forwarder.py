@@ -8,7 +8,7 @@ import msgspec
 import trio
 
 from wsnode.jsonrpc.errors import METHOD_NOT_FOUND, RpcError, limit_exceeded, response_too_large
-from wsnode.starknet.followed.state import FORWARDED_SECONDS, MOST_FORWARDED, MOST_FORWARDED_BYTES
+from wsnode.starknet.followed.state import FORWARDED_SECONDS, MAX_FORWARDED, MAX_FORWARDED_BYTES
 from wsnode.starknet.rpc.errors import BLOCK_NOT_FOUND, no_upstream, unanswered
 from wsnode.starknet.snapshot import SPEC_VERSIONS
 from wsnode.sync.follow.upstream import Upstream, Upstreams
@@ -48,10 +48,10 @@ class StarknetForwarder:
 
         Raises:
             RpcError: The upstream's error, unchanged; or no upstream answers within `FORWARDED_SECONDS`, the
-                reply is too large, or `MOST_FORWARDED` calls are forwarded already.
+                reply is too large, or `MAX_FORWARDED` calls are forwarded already.
         """
-        if self._running >= MOST_FORWARDED:
-            raise limit_exceeded("too many calls are forwarded", {"limit": MOST_FORWARDED})
+        if self._running >= MAX_FORWARDED:
+            raise limit_exceeded("too many calls are forwarded", {"limit": MAX_FORWARDED})
         self._running += 1
         outcome = "failed"
         try:
@@ -98,13 +98,13 @@ class StarknetForwarder:
 
 
 def _bounded(text: bytes) -> bytes:
-    if len(text) > MOST_FORWARDED_BYTES:
+    if len(text) > MAX_FORWARDED_BYTES:
         raise response_too_large()
     return text
 
 
 def _refused(error: UpstreamRefusedError) -> RpcError:
-    if len(error.data) + len(error.whole_message) > MOST_FORWARDED_BYTES:
+    if len(error.data) + len(error.whole_message) > MAX_FORWARDED_BYTES:
         return response_too_large()
     return ForwardedError(error)
 

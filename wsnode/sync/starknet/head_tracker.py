@@ -25,8 +25,8 @@ NEAR_BLOCKS: Final = 16
 """Maximum number of blocks above the head over which a block's parents are fetched one by one, by hash."""
 RANGE_BLOCKS: Final = 16
 """Blocks of one request for a range, by number."""
-MOST_WALKED: Final = 64
-LEAST_WAY_BACK: Final = 1024
+MAX_WALKED: Final = 64
+MIN_WAY_BACK: Final = 1024
 """Maximum number of blocks below the head at which another branch may begin, unless the window is longer."""
 LOWER_SECONDS: Final = 4.0
 """Seconds for which a single upstream's head must stay below this node's before it counts: two polls."""
@@ -148,7 +148,7 @@ class StarknetHeadTracker:
     async def _walk(self, upstream: Upstream, announced: Head) -> bool:
         """Fetch and verify a block and its unknown ancestors, by hash.
 
-        Return False if they are more than `MOST_WALKED`, or reach below the first stored block.
+        Return False if they are more than `MAX_WALKED`, or reach below the first stored block.
 
         Raises:
             PeerError: A block is invalid, or the branch leaves our chain below its last block on L1.
@@ -157,7 +157,7 @@ class StarknetHeadTracker:
         walked: list[VerifiedStarknetBlock] = []
         wanted = announced
         while (known := self._beside.find(wanted.hash)) is None and wanted.number >= 0:
-            if len(walked) >= MOST_WALKED or wanted.number < self._writer.first_block:
+            if len(walked) >= MAX_WALKED or wanted.number < self._writer.first_block:
                 return False
             self._require_above_floor(wanted.number)
             block = await fetch_announced(upstream, wanted)
@@ -198,8 +198,8 @@ class StarknetHeadTracker:
             if theirs is not None and row is not None and theirs.hash == row.hash:
                 return number
             self._require_above_floor(number)
-            if self.head - number > max(LEAST_WAY_BACK, self._writer.window or 0):
-                blocks = max(LEAST_WAY_BACK, self._writer.window or 0)
+            if self.head - number > max(MIN_WAY_BACK, self._writer.window or 0):
+                blocks = max(MIN_WAY_BACK, self._writer.window or 0)
                 raise PeerError(f"its chain left ours more than {blocks} blocks ago", is_forked=True)
             if number == lowest:
                 break
@@ -301,7 +301,7 @@ class StarknetHeadTracker:
             self._quarantine(error)
             return
         self.stopped_reason = None
-        self._beside.forget_below(self.head - MOST_WALKED)
+        self._beside.forget_below(self.head - MAX_WALKED)
         for proved in blocks:
             self._beside.drop(proved.block.hash)
         if path.root < before:

@@ -9,7 +9,7 @@ from wsnode.jsonrpc.errors import invalid_params
 from wsnode.starknet.felt import felt_text
 from wsnode.starknet.followed.state import ProofRequest
 from wsnode.starknet.native import StarknetProvedState, verify_starknet_proof
-from wsnode.starknet.rpc.params import MOST_PROVED_KEYS
+from wsnode.starknet.rpc.params import MAX_PROVED_KEYS
 from wsnode.untrusted.decoding import JsonDecoder
 
 
@@ -55,7 +55,7 @@ class PassedProof:
         """Prepare to ask for the leaves of `asked`.
 
         Raises:
-            RpcError: With the contracts of slots they are more than `MOST_PROVED_KEYS`.
+            RpcError: With the contracts of slots they are more than `MAX_PROVED_KEYS`.
         """
         self._asked = asked
         keys: dict[bytes, list[bytes]] = {}
@@ -65,8 +65,8 @@ class PassedProof:
         named_contracts = [bytes(address) for address in asked.contracts]
         self._contracts = named_contracts + [each for each in keys if each not in set(named_contracts)]
         count = len(asked.class_hashes) + len(self._contracts) + sum(map(len, keys.values()))
-        if count > MOST_PROVED_KEYS:
-            reason = f"too many keys: {count} with the contracts of slots, want at most {MOST_PROVED_KEYS}"
+        if count > MAX_PROVED_KEYS:
+            reason = f"too many keys: {count} with the contracts of slots, want at most {MAX_PROVED_KEYS}"
             raise invalid_params("Invalid params", {"reason": reason})
 
     def params(self, block_hash: bytes) -> dict[str, Any]:

@@ -19,7 +19,7 @@ from wsnode.upstream.errors import UpstreamError
 WEBSOCKET_SECONDS: Final = 0.25
 HTTP_SECONDS: Final = 0.5
 """Seconds between two polls of upstreams over HTTP alone, by default."""
-MOST_AGE: Final = 10.0
+MAX_AGE: Final = 10.0
 """Seconds after the last poll that gave the block until it counts as empty."""
 
 
@@ -82,7 +82,7 @@ class PreConfirmedTracker:
         for poll in sorted(polls, key=self._rank, reverse=True):
             if await self._take(poll, base):
                 return
-        if trio.current_time() - self._seen > MOST_AGE:
+        if trio.current_time() - self._seen > MAX_AGE:
             self._forget()
 
     def _rank(self, poll: Poll) -> tuple[int, bool]:

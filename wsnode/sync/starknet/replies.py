@@ -13,16 +13,16 @@ from wsnode.starknet.dump.header_members import header_members
 from wsnode.starknet.felt import Felt, decode_felt, felt_bytes, felt_text
 from wsnode.untrusted.decoding import JsonDecoder, MalformedError
 
-MOST_NAME: Final = 31
+MAX_NAME: Final = 31
 """Maximum number of characters of a chain's name, a short string in one felt."""
-MOST_VERSION: Final = 32
+MAX_VERSION: Final = 32
 """Maximum number of characters of a version's text."""
-MOST_NUMBER: Final = 2**63 - 1
+MAX_NUMBER: Final = 2**63 - 1
 """Highest block number, and highest timestamp in seconds."""
 
-_Number = Annotated[int, msgspec.Meta(ge=0, le=MOST_NUMBER)]
-_Time = Annotated[int, msgspec.Meta(ge=0, le=MOST_NUMBER)]
-_Version = Annotated[str, msgspec.Meta(max_length=MOST_VERSION)]
+_Number = Annotated[int, msgspec.Meta(ge=0, le=MAX_NUMBER)]
+_Time = Annotated[int, msgspec.Meta(ge=0, le=MAX_NUMBER)]
+_Version = Annotated[str, msgspec.Meta(max_length=MAX_VERSION)]
 
 
 class StarknetHead(Head, frozen=True):
@@ -92,8 +92,8 @@ def decode_spec_version(text: bytes) -> tuple[int, ...]:
     """
     version = _decode_text(text)
     numbers = version.partition("-")[0].split(".")
-    if len(version) > MOST_VERSION or not all(number.isascii() and number.isdecimal() for number in numbers):
-        raise MalformedError(f"{version[:MOST_VERSION]!r} is no version")
+    if len(version) > MAX_VERSION or not all(number.isascii() and number.isdecimal() for number in numbers):
+        raise MalformedError(f"{version[:MAX_VERSION]!r} is no version")
     return tuple(map(int, numbers))
 
 

@@ -4,7 +4,7 @@ from typing import Annotated, Final
 
 import msgspec
 
-from wsnode.upstream.address import MOST_UPSTREAMS, require_upstreams, usual_agreement
+from wsnode.upstream.address import MAX_UPSTREAMS, require_upstreams, usual_agreement
 
 STARKNET_CHAINS: Final = {"starknet": "SN_MAIN", "starknet-sepolia": "SN_SEPOLIA"}
 """Chain names of the public networks, as in `starknet_chainId`, by their names in a configuration."""
@@ -13,7 +13,7 @@ DEFAULT_STARKNET_WINDOW: Final = 20_000
 """Blocks kept by a light folder by default: eleven hours, at a block every two seconds."""
 
 
-LEAST_FULL_WINDOW: Final = 128
+MIN_FULL_WINDOW: Final = 128
 """Minimum number of blocks kept by a full folder: branches that leave the chain below are not followed."""
 
 
@@ -24,7 +24,7 @@ class FollowStarknetConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=Tr
     """Chain: `starknet`, `starknet-sepolia`, or `starknet:` and another network's chain id in text, as in
     `starknet:SN_TEST`.
     """
-    upstreams: Annotated[tuple[str, ...], msgspec.Meta(min_length=1, max_length=MOST_UPSTREAMS)]
+    upstreams: Annotated[tuple[str, ...], msgspec.Meta(min_length=1, max_length=MAX_UPSTREAMS)]
     """URLs of the nodes, with the path of the specification's version: `ws://`, `wss://`, `http://` or
     `https://`.
     """
@@ -78,5 +78,5 @@ class FollowStarknetConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=Tr
             raise ValueError("light and full exclude each other")
         if not self.is_light and self.checkpoint is not None:
             raise ValueError("a checkpoint is of light folders: say light")
-        if not self.is_light and self.window is not None and self.window < LEAST_FULL_WINDOW:
-            raise ValueError(f"window: a full folder keeps {LEAST_FULL_WINDOW} blocks at least")
+        if not self.is_light and self.window is not None and self.window < MIN_FULL_WINDOW:
+            raise ValueError(f"window: a full folder keeps {MIN_FULL_WINDOW} blocks at least")

@@ -16,8 +16,8 @@ from wsnode.sync.follow.fork_choice import Path
 from wsnode.sync.starknet.replies import StarknetHead, head_at
 from wsnode.upstream.errors import UpstreamError
 
-MOST_BLOCKS: Final = 1024
-MOST_BYTES: Final = 256 << 20
+MAX_BLOCKS: Final = 1024
+MAX_BYTES: Final = 256 << 20
 """Maximum number of bytes of bodies and classes held in memory until enough upstreams have their blocks."""
 NOWHERE: Final = -1
 """Number before block 0: the root of a path to a chain's first block."""
@@ -54,9 +54,9 @@ class StarknetSideBlocks:
         """Hold a block in memory.
 
         Raises:
-            UpstreamError: `busy`: `MOST_BLOCKS` or `MOST_BYTES` are held, since upstreams do not agree.
+            UpstreamError: `busy`: `MAX_BLOCKS` or `MAX_BYTES` are held, since upstreams do not agree.
         """
-        if len(self._beside) >= MOST_BLOCKS or self._bytes + proved.bytes > MOST_BYTES:
+        if len(self._beside) >= MAX_BLOCKS or self._bytes + proved.bytes > MAX_BYTES:
             raise UpstreamError(
                 "busy",
                 f"no memory for another block: {len(self._beside)} wait for upstreams that agree on them",

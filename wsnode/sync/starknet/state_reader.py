@@ -12,7 +12,7 @@ from wsnode.jsonrpc.errors import limit_exceeded
 from wsnode.starknet.chain import StarknetChain
 from wsnode.starknet.classes.definition import ContractClass
 from wsnode.starknet.felt import ZERO
-from wsnode.starknet.followed.state import MOST_PROVING, ProofRequest, ProvedContract, StateValue
+from wsnode.starknet.followed.state import MAX_PROVING, ProofRequest, ProvedContract, StateValue
 from wsnode.starknet.native import RefusedProofError, verify_starknet_proof
 from wsnode.starknet.rpc.errors import (
     PROOF_TOO_OLD,
@@ -30,11 +30,11 @@ from wsnode.upstream.errors import UpstreamError, UpstreamRefusedError
 
 Checked = TypeVar("Checked")
 
-MOST_KEPT: Final = 65_536
+MAX_KEPT: Final = 65_536
 """Proved values that are kept."""
-MOST_CLASS_BYTES: Final = 32 << 20
+MAX_CLASS_BYTES: Final = 32 << 20
 """Bytes of the fetched classes that are kept."""
-MOST_ROUNDS: Final = 3
+MAX_ROUNDS: Final = 3
 """Heads at which a value is asked for, if meanwhile another block has become the head."""
 
 
@@ -103,8 +103,8 @@ class StarknetStateReader:
 
     @contextmanager
     def _turn(self) -> Iterator[None]:
-        if self._running >= MOST_PROVING:
-            raise limit_exceeded("too many values wait for proofs", {"limit": MOST_PROVING})
+        if self._running >= MAX_PROVING:
+            raise limit_exceeded("too many values wait for proofs", {"limit": MAX_PROVING})
         self._running += 1
         try:
             yield
@@ -113,7 +113,7 @@ class StarknetStateReader:
 
     async def _read(self, wanted: StateValue, number: int, block_hash: bytes) -> ProvedContract | None:
         tried, last = 0, b""
-        for _ in range(MOST_ROUNDS):
+        for _ in range(MAX_ROUNDS):
             with self._chain.snapshot() as view:
                 if view.number_of(block_hash) != number:
                     raise block_not_found()
@@ -144,7 +144,7 @@ class StarknetStateReader:
         self.proved += 1
         self._kept.pop(wanted, None)
         self._kept[wanted] = proof
-        if len(self._kept) > MOST_KEPT:
+        if len(self._kept) > MAX_KEPT:
             del self._kept[next(iter(self._kept))]
 
     async def _prove(
@@ -209,7 +209,7 @@ class StarknetStateReader:
     def _keep_class(self, found: ContractClass) -> None:
         if self._classes.setdefault(found.class_hash, found) is found:
             self._class_bytes += len(found.rendered)
-        while self._class_bytes > MOST_CLASS_BYTES:
+        while self._class_bytes > MAX_CLASS_BYTES:
             dropped = self._classes.pop(next(iter(self._classes)))
             self._class_bytes -= len(dropped.rendered)
 

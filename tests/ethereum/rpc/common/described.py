@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from wsnode.jsonrpc.schema import Schema
 
-LONGEST = 3
+MAX_ITEMS = 3
 """Items of a list, and members of an object with names of its own."""
 
 
@@ -51,7 +51,7 @@ class DescribedValues:
             case {"type": "object"}:
                 return self._object(schema)
             case {"type": "array", "items": items}:
-                return st.lists(self.of(items), max_size=min(LONGEST, schema.get("maxItems", LONGEST)))
+                return st.lists(self.of(items), max_size=min(MAX_ITEMS, schema.get("maxItems", MAX_ITEMS)))
             case {"type": "string"}:
                 return self._text(schema)
             case {"type": "integer"}:
@@ -69,7 +69,7 @@ class DescribedValues:
         named = st.fixed_dictionaries(required, optional=members)
         match schema:
             case {"additionalProperties": dict(others)}:
-                more = st.dictionaries(self._names, self.of(others), max_size=LONGEST)
+                more = st.dictionaries(self._names, self.of(others), max_size=MAX_ITEMS)
                 return st.tuples(named, more).map(lambda both: both[1] | both[0])
         return named
 

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from tests.ethereum.development.playground import CREATOR, RECIPIENT, STRANGER, Playground, RefusedError
-from wsnode.ethereum.rpc.development.mining import MOST_DETAILED_BLOCKS
+from wsnode.ethereum.rpc.development.mining import MAX_DETAILED_BLOCKS
 
 pytestmark = pytest.mark.slow
 
@@ -74,10 +74,10 @@ def test_a_transaction_without_a_signature_is_in_it(chain: Playground) -> None:
 
 
 def test_so_many_blocks_and_no_more(chain: Playground) -> None:
-    assert len(chain("evm_mine_detailed", {"blocks": MOST_DETAILED_BLOCKS})) == MOST_DETAILED_BLOCKS
-    with pytest.raises(RefusedError, match=f"more than {MOST_DETAILED_BLOCKS} blocks") as refused:
-        chain("evm_mine_detailed", {"blocks": MOST_DETAILED_BLOCKS + 1})
-    assert (refused.value.code, chain.head) == (-32602, MOST_DETAILED_BLOCKS)
+    assert len(chain("evm_mine_detailed", {"blocks": MAX_DETAILED_BLOCKS})) == MAX_DETAILED_BLOCKS
+    with pytest.raises(RefusedError, match=f"more than {MAX_DETAILED_BLOCKS} blocks") as refused:
+        chain("evm_mine_detailed", {"blocks": MAX_DETAILED_BLOCKS + 1})
+    assert (refused.value.code, chain.head) == (-32602, MAX_DETAILED_BLOCKS)
 
 
 def test_the_senders_nonce_goes_on(chain: Playground) -> None:

@@ -14,7 +14,7 @@ from wsnode.ethereum.development.chain import DevelopmentChain
 from wsnode.ethereum.development.control import BLOCKS_AT_ONCE
 from wsnode.ethereum.live.hub import Hub
 from wsnode.ethereum.pool.pool import TransactionPool
-from wsnode.ethereum.rpc.development.mining import MOST_BLOCKS
+from wsnode.ethereum.rpc.development.mining import MAX_BLOCKS
 
 Told = tuple[DevelopmentChain, Hub]
 
@@ -42,7 +42,7 @@ async def test_other_changes_come_between(told: Told) -> None:
 async def test_none_are_made_once_nobody_waits(told: Told) -> None:
     development, hub = told
     async with trio.open_nursery() as nursery:
-        nursery.start_soon(development.mine, MOST_BLOCKS)
+        nursery.start_soon(development.mine, MAX_BLOCKS)
         await hub.wait_move(hub.head)
         nursery.cancel_scope.cancel()
     made = hub.head.number
@@ -53,13 +53,13 @@ async def test_none_are_made_once_nobody_waits(told: Told) -> None:
 @pytest.mark.parametrize(
     ("method", "options"),
     [
-        ("evm_mine", {"blocks": MOST_BLOCKS + 1}),
+        ("evm_mine", {"blocks": MAX_BLOCKS + 1}),
         ("anvil_mine", 10**9),
         ("hardhat_mine", "0x3b9aca00"),
         ("hardhat_mine", hex(2**64 - 1)),
     ],
 )
 def test_more_than_can_be_made_are_refused_at_once(chain: Playground, method: str, options: Any) -> None:
-    with pytest.raises(RefusedError, match=f"more than {MOST_BLOCKS} blocks at once") as refused:
+    with pytest.raises(RefusedError, match=f"more than {MAX_BLOCKS} blocks at once") as refused:
         chain(method, options)
     assert (refused.value.code, chain.head) == (-32602, 0)

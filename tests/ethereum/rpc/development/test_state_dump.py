@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from tests.ethereum.development.playground import CREATOR, STRANGER, Playground, RefusedError, playground
-from wsnode.ethereum.rpc.development.state_dump import GZIP, MOST_ACCOUNTS, MOST_BYTES, loaded
+from wsnode.ethereum.rpc.development.state_dump import GZIP, MAX_ACCOUNTS, MAX_BYTES, loaded
 from wsnode.jsonrpc.errors import RpcError
 
 SLOT, VALUE = "0x" + "05".rjust(64, "0"), "0x" + "22" * 32
@@ -124,20 +124,20 @@ def test_a_dump_is_bounded_by_what_it_has_uncompressed() -> None:
 @pytest.mark.slow
 def test_accounts_of_a_dump_are_counted() -> None:
     account = {"nonce": 1, "balance": "0x5", "code": "0x", "storage": {}}
-    accounts = {f"0x{number:040x}": account for number in range(MOST_ACCOUNTS + 1)}
+    accounts = {f"0x{number:040x}": account for number in range(MAX_ACCOUNTS + 1)}
     text = json.dumps({"accounts": accounts}).encode()
     with pytest.raises(RpcError, match="the dump has 100001 accounts, want at most 100000") as refused:
-        loaded(text, MOST_BYTES)
+        loaded(text, MAX_BYTES)
     assert refused.value.code == -32602
     del accounts["0x" + "00" * 20]
-    assert len(loaded(json.dumps({"accounts": accounts}).encode(), MOST_BYTES)) == MOST_ACCOUNTS
+    assert len(loaded(json.dumps({"accounts": accounts}).encode(), MAX_BYTES)) == MAX_ACCOUNTS
 
 
 @pytest.mark.parametrize("dump", [b"", GZIP, b"[", b"[" * 100_000, b'{"accounts":' * 50_000, b"\xff"])
 def test_deep_and_broken_dumps_are_refused(dump: bytes) -> None:
     for each in (dump, compressed(dump)):
         with pytest.raises(RpcError, match="Failed to decode state dump"):
-            loaded(each, MOST_BYTES)
+            loaded(each, MAX_BYTES)
 
 
 def test_numbers_of_a_dump_may_be_written_in_any_way_that_tools_do(chain: Playground) -> None:

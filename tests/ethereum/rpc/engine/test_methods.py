@@ -18,9 +18,9 @@ from tests.ethereum.rpc.engine.driving import (
     Made,
 )
 from tests.reply_schemas import vague_places
-from wsnode.ethereum.payloads.builds import MOST_BUILDS
+from wsnode.ethereum.payloads.builds import MAX_BUILDS
 from wsnode.ethereum.rpc.engine.methods import SHARED
-from wsnode.ethereum.rpc.engine.payloads import MOST_BODIES
+from wsnode.ethereum.rpc.engine.payloads import MAX_BODIES
 
 METHODS = {
     *(f"engine_newPayloadV{version}" for version in range(1, 6)),
@@ -119,7 +119,7 @@ async def test_a_payload_that_was_built_is_asked_for_by_the_version_of_its_fork(
 
 async def test_payloads_are_known_by_their_identities_as_long_as_there_are_few(node: Driven) -> None:
     identities = []
-    for number in range(MOST_BUILDS + 1):
+    for number in range(MAX_BUILDS + 1):
         attributes = node.attributes(1_700_000_012 + number)
         identities.append((await node.choose(node.genesis, attributes=attributes))["payloadId"])
     assert await code_of(node, "engine_getPayloadV5", identities[0]) == -38001
@@ -152,7 +152,7 @@ async def test_bodies_are_returned_by_hash_and_by_number(node: Driven, foreign: 
     ranges: tuple[tuple[int, int, list[Any]], ...] = (
         (1, 1, bodies[:1]),
         (2, 3, bodies[1:4]),
-        (5, MOST_BODIES, bodies[4:6]),
+        (5, MAX_BODIES, bodies[4:6]),
         (7, 1, []),
         (2**64 - 1, 1, []),
     )
@@ -162,8 +162,8 @@ async def test_bodies_are_returned_by_hash_and_by_number(node: Driven, foreign: 
     by_range, by_hash = "engine_getPayloadBodiesByRangeV1", "engine_getPayloadBodiesByHashV1"
     assert await code_of(node, by_range, "0x0", "0x1") == -32602
     assert await code_of(node, by_range, "0x1", "0x0") == -32602
-    assert await code_of(node, by_range, "0x1", hex(MOST_BODIES + 1)) == -38004
-    assert await code_of(node, by_hash, [ZERO] * (MOST_BODIES + 1)) == -38004
+    assert await code_of(node, by_range, "0x1", hex(MAX_BODIES + 1)) == -38004
+    assert await code_of(node, by_hash, [ZERO] * (MAX_BODIES + 1)) == -38004
 
 
 async def test_bodies_from_before_withdrawals_have_null_for_them(open_driven: OpenDriven) -> None:

@@ -14,7 +14,7 @@ from tests.node_process import PATIENCE, until
 from tests.starknet.block_changes import Json
 from tests.starknet.reference.made_blocks import EVENTS, RECEIPTS, notifications
 from tests.starknet.reference.node import CHAIN_ID
-from tests.starknet.reference.world import KEYS, LONGEST_WAIT, World, world
+from tests.starknet.reference.world import KEYS, MAX_WAIT, World, world
 from tests.starknet.test_followed_clients import hashes, watch
 
 pytestmark = pytest.mark.nightly
@@ -61,7 +61,7 @@ def test_starknet_rs_reads_blocks_events_and_state(program: str, running: World,
     running.read()
     unknown = hex(int(address, 16) + 1)
     at_block = {"block_number": header["block_number"]}
-    until("absence is proved", lambda: running.ask("getNonce", at_block, unknown)["code"] == 20, LONGEST_WAIT)
+    until("absence is proved", lambda: running.ask("getNonce", at_block, unknown)["code"] == 20, MAX_WAIT)
     ended = subprocess.run(
         [program, "read", url, str(header["block_number"]), address, KEYS[0]],
         capture_output=True,

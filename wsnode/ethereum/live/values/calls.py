@@ -37,10 +37,10 @@ STEPS_KEPT: Final = 16
 """Number of steps whose states are remembered; no list lags by as many."""
 LINE_STEPS: Final = 256
 """Number of steps from whose states changes can be found; the engine keeps the changes of as many."""
-MOST_FETCHES: Final = 64
+MAX_FETCHES: Final = 64
 """Maximum rounds of fetches for the calls of one step."""
 
-MOST_ATTEMPTS: Final = 3
+MAX_ATTEMPTS: Final = 3
 """Maximum number of blocks that may interrupt the run of a call at an earlier state."""
 
 
@@ -313,7 +313,7 @@ class CallFeed:
                     await self._run_slice(view, header)
                 except MissingStateError as error:
                     fetches += 1
-                    await self._fetch_due(view, error, is_last=fetches >= MOST_FETCHES)
+                    await self._fetch_due(view, error, is_last=fetches >= MAX_FETCHES)
             if self.cursor is None:
                 # All were forgotten meanwhile.
                 return
@@ -363,7 +363,7 @@ class CallFeed:
                         is_over = await self._in_thread(CancelFlag(), self.table.run_late, view.state, header)
                     except MissingStateError as error:
                         fetches += 1
-                        if not await self._fetch_late(view, error, is_last=fetches >= MOST_FETCHES):
+                        if not await self._fetch_late(view, error, is_last=fetches >= MAX_FETCHES):
                             return
                 self._publish_late(place, step)
                 await trio.sleep_until(self._late_pace.end())
@@ -397,7 +397,7 @@ class CallFeed:
                     stop, self.table.digests, view.state, row, earlier.watch.number, before // 8
                 )
         earlier.attempts += 1
-        is_stopped = self._woken.is_set() and earlier.attempts < MOST_ATTEMPTS
+        is_stopped = self._woken.is_set() and earlier.attempts < MAX_ATTEMPTS
         if (len(earlier.found) == before and not is_stopped) or earlier.digests is not None:
             self.stop_looking_back(earlier)
 
@@ -429,7 +429,7 @@ class CallFeed:
         fetch = None if session is None or is_last else session.fetch_for(error)
         if fetch is None:
             raise limit_exceeded(
-                f"it reads more of the state than may be fetched for one call: {MOST_FETCHES} rounds"
+                f"it reads more of the state than may be fetched for one call: {MAX_FETCHES} rounds"
             )
         await fetch()
         return True

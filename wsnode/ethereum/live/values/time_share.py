@@ -7,7 +7,7 @@ from typing import Final
 
 import trio
 
-LEAST_INTERVAL: Final = 0.05
+MIN_INTERVAL: Final = 0.05
 """Least seconds that are assumed between two blocks."""
 
 
@@ -22,7 +22,7 @@ class TimeShare:
     def begin(self) -> None:
         """Begin with another block."""
         now = trio.current_time()
-        self._interval = max(now - self._begun, LEAST_INTERVAL)
+        self._interval = max(now - self._begun, MIN_INTERVAL)
         self._begun, self._spent = now, 0.0
 
     @contextmanager

@@ -24,14 +24,14 @@ STRUCT = "TransactionArgs"
 UINT64 = "hexutil.Uint64"
 BIG = "*hexutil.Big"
 
-MOST_ACCESSES: Final = 10_000
+MAX_ACCESSES: Final = 10_000
 """Addresses and slots of one call's access list, or of several calls' together: 6 us each.
 
 A transaction of the gas that a block has at most since Osaka pays for 8,800 slots.
 """
-MOST_AUTHORIZATIONS: Final = 1_000
+MAX_AUTHORIZATIONS: Final = 1_000
 """25 us each."""
-MOST_BLOBS: Final = 128
+MAX_BLOBS: Final = 128
 
 
 class CallObject:
@@ -94,11 +94,11 @@ def check_authorizations(calls: Iterable[Any]) -> None:
         member for call in objects for name, member in call.items() if name.lower() == "authorizationlist"
     )
     count = sum(len(member) for member in members if type(member) is list)
-    check_count(count, MOST_AUTHORIZATIONS, "authorizations")
+    check_count(count, MAX_AUTHORIZATIONS, "authorizations")
 
 
 def _check_accesses(count: int) -> None:
-    check_count(count, MOST_ACCESSES, "addresses and slots in access lists")
+    check_count(count, MAX_ACCESSES, "addresses and slots in access lists")
 
 
 def _accesses(tuples: list[Any]) -> int:
@@ -140,7 +140,7 @@ def _access_tuple(value: Any, place: str) -> dict[str, Any]:
 
 def _blob_hashes(value: Any, place: str) -> list[Hash32]:
     items = decode_array(value, "[]common.Hash", place)
-    check_count(len(items), MOST_BLOBS, "blob hashes")
+    check_count(len(items), MAX_BLOBS, "blob hashes")
     return [decode_hash(item, place) for item in items]
 
 
@@ -156,7 +156,7 @@ _AUTHORIZATION: dict[str, tuple[int, str]] = {
 def _authorizations(value: Any, place: str) -> bytes:
     """Return the authorization list as JSON with plain quantities, for the engine."""
     items = decode_array(value, "[]types.SetCodeAuthorization", place)
-    check_count(len(items), MOST_AUTHORIZATIONS, "authorizations")
+    check_count(len(items), MAX_AUTHORIZATIONS, "authorizations")
     return msgspec.json.encode([_authorization(item, place) for item in items])
 
 
@@ -176,15 +176,15 @@ def _authorization(value: Any, place: str) -> dict[str, str]:
 _SIGNATURE = ("chainId", "nonce", "yParity", "r", "s")
 _ACCESSES = list_of(
     members(
-        {"address": ANY_ADDRESS, "storageKeys": list_of(ANY_HASH, most=MOST_ACCESSES)},
+        {"address": ANY_ADDRESS, "storageKeys": list_of(ANY_HASH, most=MAX_ACCESSES)},
         "address",
         "storageKeys",
     ),
-    most=MOST_ACCESSES,
+    most=MAX_ACCESSES,
 )
 _SIGNED = list_of(
     members({"address": ANY_ADDRESS, **dict.fromkeys(_SIGNATURE, ANY_QUANTITY)}, "address", *_SIGNATURE),
-    most=MOST_AUTHORIZATIONS,
+    most=MAX_AUTHORIZATIONS,
 )
 _DESCRIPTIONS: tuple[tuple[str, str, Callable[[Any, str], Any], Schema], ...] = (
     ("from", "sender", decode_address, ANY_ADDRESS),
@@ -200,7 +200,7 @@ _DESCRIPTIONS: tuple[tuple[str, str, Callable[[Any, str], Any], Schema], ...] = 
     ("input", "input", _payload, ANY_BYTES),
     ("data", "data", _payload, ANY_BYTES),
     ("accessList", "access_list", _access_list, _ACCESSES),
-    ("blobVersionedHashes", "blob_hashes", _blob_hashes, list_of(ANY_HASH, most=MOST_BLOBS)),
+    ("blobVersionedHashes", "blob_hashes", _blob_hashes, list_of(ANY_HASH, most=MAX_BLOBS)),
     ("authorizationList", "authorizations", _authorizations, _SIGNED),
 )
 """Members of a call: name, attribute of `CallObject`, decoder, and schema of the values."""

@@ -10,9 +10,9 @@ from wsnode.ethereum.codec.hashes import are_hashes
 from wsnode.ethereum.primitives.values import Address
 from wsnode.ethereum.rpc.calls.schemas import (
     BLOCK_OVERRIDES,
-    MOST_ACCOUNTS,
-    MOST_SLOTS,
-    MOST_WITHDRAWALS,
+    MAX_ACCOUNTS,
+    MAX_SLOTS,
+    MAX_WITHDRAWALS,
     STATE_OVERRIDES,
 )
 from wsnode.ethereum.rpc.common.decoding import (
@@ -85,9 +85,9 @@ def check_overrides(values: Sequence[Any]) -> None:
         ValueError: There are more than one request may have.
     """
     objects = [value for value in values if type(value) is dict]
-    check_count(sum(map(len, objects)), MOST_ACCOUNTS, "overridden accounts")
+    check_count(sum(map(len, objects)), MAX_ACCOUNTS, "overridden accounts")
     slots = sum(_slots(account) for value in objects for account in value.values())
-    check_count(slots, MOST_SLOTS, "overridden slots")
+    check_count(slots, MAX_SLOTS, "overridden slots")
 
 
 def _slots(account: Any) -> int:
@@ -183,7 +183,7 @@ def _block_member(name: str, value: Any) -> Any:
         return _hash(value, place)
     if name == "withdrawals":
         decode_array(value, "types.Withdrawals", place)
-        check_count(len(value), MOST_WITHDRAWALS, "withdrawals")
+        check_count(len(value), MAX_WITHDRAWALS, "withdrawals")
         return [_withdrawal(item, place) for item in value]
     return hex(decode_quantity(value, 256, BIG, place))
 

@@ -15,16 +15,16 @@ from wsnode.jsonrpc.schema import (
     reference,
 )
 
-MOST_ACCOUNTS: Final = 2_000
+MAX_ACCOUNTS: Final = 2_000
 """Accounts that the calls of one request override: 10 us each."""
-MOST_SLOTS: Final = 20_000
+MAX_SLOTS: Final = 20_000
 """Slots that they override: 2 to 8 us each."""
-MOST_WITHDRAWALS: Final = 1_024
-MOST_BLOCKS: Final = 256
+MAX_WITHDRAWALS: Final = 1_024
+MAX_BLOCKS: Final = 256
 """Blocks of a simulation, as in geth."""
-MOST_CALLS: Final = 5_000
+MAX_CALLS: Final = 5_000
 """Calls of a simulated block, as in geth."""
-MOST_CALLS_OF_ALL: Final = 10_000
+MAX_CALLS_OF_ALL: Final = 10_000
 """Calls of a simulation, as in geth."""
 
 STATE_OVERRIDES: Final = mapping_of(
@@ -32,11 +32,11 @@ STATE_OVERRIDES: Final = mapping_of(
         {
             **dict.fromkeys(("balance", "nonce"), ANY_QUANTITY),
             "code": ANY_BYTES,
-            **dict.fromkeys(("state", "stateDiff"), mapping_of(ANY_HASH, most=MOST_SLOTS)),
+            **dict.fromkeys(("state", "stateDiff"), mapping_of(ANY_HASH, most=MAX_SLOTS)),
             "movePrecompileToAddress": ANY_ADDRESS,
         }
     ),
-    most=MOST_ACCOUNTS,
+    most=MAX_ACCOUNTS,
 )
 WITHDRAWAL: Final = members(
     {"address": ANY_ADDRESS, **dict.fromkeys(("index", "validatorIndex", "amount"), ANY_QUANTITY)}
@@ -48,19 +48,19 @@ BLOCK_OVERRIDES: Final = members(
         ),
         "feeRecipient": ANY_ADDRESS,
         **dict.fromkeys(("prevRandao", "beaconRoot"), ANY_HASH),
-        "withdrawals": list_of(WITHDRAWAL, most=MOST_WITHDRAWALS),
+        "withdrawals": list_of(WITHDRAWAL, most=MAX_WITHDRAWALS),
     }
 )
 _SIMULATED: Final = members(
     {
         "blockOverrides": reference("BlockOverrides"),
         "stateOverrides": reference("StateOverrides"),
-        "calls": list_of(reference("CallObject"), most=MOST_CALLS),
+        "calls": list_of(reference("CallObject"), most=MAX_CALLS),
     }
 )
 SIMULATION: Final = members(
     {
-        "blockStateCalls": list_of(_SIMULATED, most=MOST_BLOCKS),
+        "blockStateCalls": list_of(_SIMULATED, most=MAX_BLOCKS),
         **dict.fromkeys(("traceTransfers", "validation", "returnFullTransactions"), BOOLEAN),
     },
     "blockStateCalls",

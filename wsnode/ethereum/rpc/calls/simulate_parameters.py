@@ -23,7 +23,7 @@ from wsnode.ethereum.rpc.calls.overrides import (
     decode_block_overrides,
     decode_state_overrides,
 )
-from wsnode.ethereum.rpc.calls.schemas import MOST_BLOCKS, MOST_CALLS, MOST_CALLS_OF_ALL, SIMULATION
+from wsnode.ethereum.rpc.calls.schemas import MAX_BLOCKS, MAX_CALLS, MAX_CALLS_OF_ALL, SIMULATION
 from wsnode.ethereum.rpc.common.decoding import ARGUMENT, decode_array, field, kind, mismatch
 from wsnode.jsonrpc.codec import register_type
 from wsnode.jsonrpc.errors import RpcError
@@ -85,15 +85,15 @@ def decode_simulation(value: Any) -> SimulationObject:
 
 def _check_size(blocks: list[Any]) -> None:
     """Check the number of blocks, of calls, and of items in these, before any is decoded."""
-    if len(blocks) > MOST_BLOCKS:
+    if len(blocks) > MAX_BLOCKS:
         raise RpcError(CLIENT_LIMIT, "too many blocks")
     members = [_members(block, "", "") for block in blocks if type(block) is dict]
     calls = [block["calls"] for block in members if type(block.get("calls")) is list]
     for count in map(len, calls):
-        if count > MOST_CALLS:
-            raise RpcError(CLIENT_LIMIT, f"too many calls in block: {count} > {MOST_CALLS}")
-    if (total := sum(map(len, calls))) > MOST_CALLS_OF_ALL:
-        raise RpcError(CLIENT_LIMIT, f"too many calls: {total} > {MOST_CALLS_OF_ALL}")
+        if count > MAX_CALLS:
+            raise RpcError(CLIENT_LIMIT, f"too many calls in block: {count} > {MAX_CALLS}")
+    if (total := sum(map(len, calls))) > MAX_CALLS_OF_ALL:
+        raise RpcError(CLIENT_LIMIT, f"too many calls: {total} > {MAX_CALLS_OF_ALL}")
     check_accesses(chain.from_iterable(calls))
     check_overrides([block.get("stateoverrides") for block in members])
 

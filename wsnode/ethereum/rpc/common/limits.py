@@ -6,9 +6,9 @@ import msgspec
 
 from wsnode.jsonrpc.session_limits import Count, CountOrZero, MessageBytes, Seconds
 
-MOST_VALUES: Final = 20_000
+MAX_VALUES: Final = 20_000
 """Addresses and topics of a filter that are decoded at all: 1.5 us each."""
-MOST_LIVE: Final = 20_000
+MAX_LIVE: Final = 20_000
 """Accounts and slots of a subscription that are decoded at all: 1 us each."""
 Gas: TypeAlias = Annotated[int, msgspec.Meta(ge=1, le=2**63 - 1)]
 
@@ -20,7 +20,7 @@ class CallLimits(msgspec.Struct, frozen=True, kw_only=True):
     """Logs: one `eth_getLogs`. Beyond it: `query returned more than 10000 results`, with a range that has
     fewer as data; or use `wsnode_getLogsPage`.
     """
-    logs_parameters: Annotated[int, msgspec.Meta(ge=0, le=MOST_VALUES)] = 5_000
+    logs_parameters: Annotated[int, msgspec.Meta(ge=0, le=MAX_VALUES)] = 5_000
     """Addresses and topics: one filter; 20,000 at most. Beyond it: -32602 `query contains N filters. The
     current limit is 5000`.
     """
@@ -47,7 +47,7 @@ class CallLimits(msgspec.Struct, frozen=True, kw_only=True):
     """Addresses, topics and transactions: the sum over the subscriptions of one connection. Beyond it: the
     same error.
     """
-    live_calls_per_subscription: Annotated[int, msgspec.Meta(ge=1, le=MOST_LIVE)] = 1_000
+    live_calls_per_subscription: Annotated[int, msgspec.Meta(ge=1, le=MAX_LIVE)] = 1_000
     """Accounts, slots and calls: one subscription to `state` or `calls`; 20,000 at most. Beyond it: -32005
     `too many live calls of a subscription`, data `{limit, given}`.
     """

@@ -54,7 +54,7 @@ _SECONDS: Final = {
 }
 _NUMBER: Final = re.compile(r"[0-9]+(?:\.[0-9]*)?|\.[0-9]+")
 _UNIT: Final = re.compile(r"[^.0-9]*")
-LONGEST: Final = 100
+MAX_DURATION: Final = 100
 """Characters of a duration; Go parses longer ones."""
 
 
@@ -64,7 +64,7 @@ def seconds_of(text: str) -> float:
     Raises:
         ValueError: It is no duration, in Go's words.
     """
-    if len(text) > LONGEST:
+    if len(text) > MAX_DURATION:
         raise ValueError(f'time: invalid duration "{shortened(text)}"')
     sign = -1.0 if text[:1] == "-" else 1.0
     position = 1 if text[:1] in {"-", "+"} else 0

@@ -20,7 +20,7 @@ from wsnode.jsonrpc.codec import register_type
 from wsnode.jsonrpc.errors import server_error
 
 _Overrides = TypeVar("_Overrides")
-MOST_NESTED: Final = 50
+MAX_NESTED: Final = 50
 """Levels of nested tracers."""
 
 
@@ -44,7 +44,7 @@ class TraceOptions:
         options: dict[str, Any] = {**self.flags, "limit": self.limit}
         if self.tracer is not None:
             options["tracer"] = self.tracer
-            options["tracerConfig"] = _settings(self.tracer, self.tracer_config, MOST_NESTED)
+            options["tracerConfig"] = _settings(self.tracer, self.tracer_config, MAX_NESTED)
         return msgspec.json.encode(options)
 
 
@@ -64,7 +64,7 @@ def _settings(name: str, config: Any, levels: int) -> dict[str, Any]:
     """Return a tracer's settings under the engine's names."""
     if name == MUX:
         if levels == 0:
-            raise server_error(f"tracers are nested more than {MOST_NESTED} deep")
+            raise server_error(f"tracers are nested more than {MAX_NESTED} deep")
         members = _members(config, "map[string]json.RawMessage")
         return {"tracers": {inner: _settings(inner, value, levels - 1) for inner, value in members.items()}}
     if name not in SETTINGS:

@@ -19,7 +19,7 @@ MUX: Final = "muxTracer"
 FLAGS: Final = ("enableMemory", "disableStack", "disableStorage", "enableReturnData")
 """Options of struct logs, the form without a tracer."""
 NOT_SUPPORTED: Final = frozenset({"erc7562Tracer", "keccak256PreimageTracer"})
-LONGEST_NAME: Final = 100
+MAX_NAME: Final = 100
 """Maximum number of characters of a tracer's name; a longer one is a script or invalid."""
 _IDENTIFIER: Final = re.compile(r"([A-Za-z_$][\w$]*)(?:\.[A-Za-z_$][\w$]*)*")
 # Reserved words of JavaScript.
@@ -40,7 +40,7 @@ def unknown_tracer(name: str) -> RpcError:
     supported = {"reason": "unsupported_tracer", "supported": [*SETTINGS, MUX]}
     if name in NOT_SUPPORTED:
         return server_error(f"tracer {name} is not supported", supported)
-    script = None if len(name) > LONGEST_NAME else _IDENTIFIER.fullmatch(name)
+    script = None if len(name) > MAX_NAME else _IDENTIFIER.fullmatch(name)
     if script is None or _RESERVED.fullmatch(script[1]):
         return server_error("tracers in JavaScript are not supported", supported)
     return server_error(f"ReferenceError: {script[1]} is not defined at <eval>:1:2(0)")

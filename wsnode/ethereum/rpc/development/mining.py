@@ -37,9 +37,9 @@ ONE: Final = LenientCount(1)
 NONE: Final = LenientCount(0)
 ONE_BLOCK: Final = MineOptions()
 NO_FORK: Final = ResetOptions()
-MOST_BLOCKS: Final = 1_000_000
+MAX_BLOCKS: Final = 1_000_000
 """Maximum number of blocks of one call: minutes, and more than a gigabyte."""
-MOST_DETAILED_BLOCKS: Final = BLOCKS_AT_ONCE
+MAX_DETAILED_BLOCKS: Final = BLOCKS_AT_ONCE
 """Maximum number of blocks of one call of evm_mine_detailed: its reply holds all of them, and no other change
 is made meanwhile.
 """
@@ -137,13 +137,13 @@ class MiningMethods:
     def mine(self, params: MineParameters) -> Steps:
         """Return `0x0` once the requested blocks are mined."""
         blocks, timestamp = params.options.blocks, params.options.timestamp
-        require_at_most(MOST_BLOCKS, blocks)
+        require_at_most(MAX_BLOCKS, blocks)
         yield from done(lambda: self._control.mine(blocks, timestamp=timestamp))
         return quantity(0)
 
     def mine_many(self, params: MineManyParameters) -> Steps:
         """Return null once the requested blocks are mined."""
-        require_at_most(MOST_BLOCKS, params.blocks)
+        require_at_most(MAX_BLOCKS, params.blocks)
         yield from done(lambda: self._control.mine(params.blocks, interval=params.interval))
         return NULL
 
@@ -339,7 +339,7 @@ class MinedBlockMethods:
     def mine(self, params: MineParameters) -> Steps:
         """Return the list of mined blocks; their transactions have `output` and `revertReason`."""
         count, timestamp = params.options.blocks, params.options.timestamp
-        require_at_most(MOST_DETAILED_BLOCKS, count)
+        require_at_most(MAX_DETAILED_BLOCKS, count)
         last = yield from done(lambda: self._control.mine(count, timestamp=timestamp))
         blocks = []
         with self._chain.snapshot() as view:

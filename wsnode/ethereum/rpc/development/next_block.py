@@ -17,7 +17,7 @@ from wsnode.jsonrpc.registry import Registry
 from wsnode.jsonrpc.schema import BOOLEAN, COUNT
 from wsnode.jsonrpc.work import JsonText
 
-MOST_SECONDS: Final = 10**12
+MAX_SECONDS: Final = 10**12
 """The latest time in seconds for `evm_setTime`, as with anvil: 29,700 years from now."""
 
 
@@ -56,7 +56,7 @@ class ClockMethods:
         A number above 10^12 is in milliseconds.
         """
         time = int(params.seconds)
-        timestamp = time // 1000 if time > MOST_SECONDS else time
+        timestamp = time // 1000 if time > MAX_SECONDS else time
         with refusals():
             return b"%d" % max(self._control.set_time(timestamp), 0)
 

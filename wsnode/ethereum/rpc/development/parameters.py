@@ -8,8 +8,8 @@ from wsnode.ethereum.rpc.calls.call_object import CallObject, check_accesses, de
 from wsnode.ethereum.rpc.common.decoding import decode_array, decode_bytes, kind, mismatch
 from wsnode.ethereum.rpc.development.schemas import (
     HEX,
+    MAX_PLACED,
     MINE_OPTIONS,
-    MOST_PLACED,
     NUMBER,
     PLACED,
     REORGANISATION,
@@ -147,7 +147,7 @@ def _decode_placed(value: Any) -> PlacedTransaction:
 
 def _decode_all_placed(value: Any) -> PlacedTransactions:
     decode_array(value, "array")
-    check_count(len(value), MOST_PLACED, "transactions")
+    check_count(len(value), MAX_PLACED, "transactions")
     check_accesses(each[0] if type(each) is list and each else each for each in value)
     return PlacedTransactions(map(_decode_placed, value))
 
@@ -168,5 +168,5 @@ register_type(LenientNumber, lambda value: LenientNumber(decode_number(value, 25
 register_type(LenientCount, lambda value: LenientCount(decode_number(value)), NUMBER)
 register_type(MineOptions, _decode_mine_options, MINE_OPTIONS)
 register_type(ResetOptions, _decode_reset, RESET_OPTIONS)
-register_type(PlacedTransactions, _decode_all_placed, list_of(PLACED, most=MOST_PLACED))
+register_type(PlacedTransactions, _decode_all_placed, list_of(PLACED, most=MAX_PLACED))
 register_type(ReorganisationObject, _decode_reorganisation, REORGANISATION)

@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from wsnode.ethereum.codec.typed_data import MOST_MEMBERS, MOST_TYPES
+from wsnode.ethereum.codec.typed_data import MAX_MEMBERS, MAX_TYPES
 from wsnode.ethereum.rpc.blocks.schemas import HEADER, LATER
 from wsnode.ethereum.rpc.calls.call_object import CALL
 from wsnode.ethereum.rpc.common.schemas import ANY_BYTES, BYTES, HASH, QUANTITY, TRANSACTION_MEMBERS
@@ -27,15 +27,15 @@ MINE_OPTIONS: Final = either(NUMBER, members(dict.fromkeys(("timestamp", "blocks
 _FORKING: Final[dict[str, Schema]] = {"jsonRpcUrl": or_null(STRING), "blockNumber": or_null(NUMBER)}
 RESET_OPTIONS: Final = members({"forking": or_null(members(_FORKING)), **_FORKING})
 _TO_PLACE: Final = either(ANY_BYTES, CALL)
-MOST_PLACED: Final = 1_000
+MAX_PLACED: Final = 1_000
 """Transactions of one reorganisation on demand: 15 us each to decode."""
 PLACED: Final = either(_TO_PLACE, tuple_of([_TO_PLACE, NUMBER]))
-REORGANISATION: Final = members({"depth": NUMBER, "transactions": list_of(PLACED, most=MOST_PLACED)}, "depth")
+REORGANISATION: Final = members({"depth": NUMBER, "transactions": list_of(PLACED, most=MAX_PLACED)}, "depth")
 _TYPED_DATA: Final = members(
     {
         "types": mapping_of(
-            list_of(members(dict.fromkeys(("name", "type"), STRING), "name", "type"), most=MOST_MEMBERS),
-            most=MOST_TYPES,
+            list_of(members(dict.fromkeys(("name", "type"), STRING), "name", "type"), most=MAX_MEMBERS),
+            most=MAX_TYPES,
         ),
         "primaryType": STRING,
         # The types decide which members they have.

@@ -7,7 +7,7 @@ from typing import Any, Final
 import msgspec
 
 from wsnode.ethereum.codec.transactions import sign_digest, sign_message
-from wsnode.ethereum.codec.typed_data import MOST_MEMBERS, MOST_TYPES, TypedData, digest_of
+from wsnode.ethereum.codec.typed_data import MAX_MEMBERS, MAX_TYPES, TypedData, digest_of
 from wsnode.ethereum.primitives.values import Address
 from wsnode.ethereum.rpc.common.parameters import Data
 from wsnode.ethereum.rpc.common.results import data
@@ -21,7 +21,7 @@ from wsnode.jsonrpc.requests import count_values
 from wsnode.jsonrpc.session_limits import check_count
 from wsnode.jsonrpc.work import JsonText, RunInThread, Step
 
-MOST_VALUES: Final = 20_000
+MAX_VALUES: Final = 20_000
 """JSON values in typed data, names among them: 10 us each."""
 QUICK_VALUES: Final = 200
 """Maximum number of values of typed data that is hashed on the main thread."""
@@ -149,7 +149,7 @@ def _read_typed_data(value: Any) -> tuple[TypedData, int]:
     try:
         text = value.encode() if isinstance(value, str) else msgspec.json.encode(value)
         values = count_values(text)
-        check_count(values, MOST_VALUES, "values in typed data")
+        check_count(values, MAX_VALUES, "values in typed data")
         _check_lists(decoded := msgspec.json.decode(text) if isinstance(value, str) else value)
         return msgspec.convert(decoded, TypedData), values
     except UNREADABLE as error:
@@ -159,10 +159,10 @@ def _read_typed_data(value: Any) -> tuple[TypedData, int]:
 def _check_lists(value: Any) -> None:
     types = value.get("types") if type(value) is dict else None
     if type(types) is dict:
-        check_count(len(types), MOST_TYPES, "types")
+        check_count(len(types), MAX_TYPES, "types")
         check_count(
             max((len(each) for each in types.values() if type(each) is list), default=0),
-            MOST_MEMBERS,
+            MAX_MEMBERS,
             "members of a type",
         )
 

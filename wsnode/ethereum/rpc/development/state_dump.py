@@ -23,10 +23,10 @@ from wsnode.jsonrpc.errors import invalid_params, response_too_large
 from wsnode.jsonrpc.registry import Registry
 from wsnode.jsonrpc.work import RunInThread
 
-MOST_BYTES: Final = 64 << 20
+MAX_BYTES: Final = 64 << 20
 """Bytes of an uncompressed dump."""
 PIECE_BYTES: Final = 1 << 20
-MOST_ACCOUNTS: Final = 100_000
+MAX_ACCOUNTS: Final = 100_000
 """Accounts of a dump that is loaded, 20 us each."""
 NO_CODE: Final = keccak256(b"")
 GZIP: Final = b"\x1f\x8b"
@@ -75,13 +75,13 @@ class StateDumpMethods:
 
     def load(self, params: LoadParameters) -> Steps:
         """Return true once the accounts of a dump are part of the state after the head."""
-        accounts = yield RunInThread(lambda _cancel: loaded(params.dump, MOST_BYTES))
+        accounts = yield RunInThread(lambda _cancel: loaded(params.dump, MAX_BYTES))
         yield from done(lambda: self._control.put_accounts(accounts))
         return TRUE
 
 
 def _compressed(view: Snapshot) -> bytes:
-    return gzip.compress(msgspec.json.encode(dumped(view, MOST_BYTES)), mtime=0)
+    return gzip.compress(msgspec.json.encode(dumped(view, MAX_BYTES)), mtime=0)
 
 
 def dumped(view: Snapshot, most_bytes: int) -> AnvilDump:
@@ -131,8 +131,8 @@ def loaded(dump: bytes, most_bytes: int) -> dict[Address, dict[str, Any]]:
         accounts = read_dump(_expanded(dump, most_bytes))
     except (zlib.error, ValueError):
         raise invalid_params("Failed to decode state dump") from None
-    if len(accounts) > MOST_ACCOUNTS:
-        raise invalid_params(f"the dump has {len(accounts)} accounts, want at most {MOST_ACCOUNTS}")
+    if len(accounts) > MAX_ACCOUNTS:
+        raise invalid_params(f"the dump has {len(accounts)} accounts, want at most {MAX_ACCOUNTS}")
     return {
         Address(address): {
             "nonce": nonce,

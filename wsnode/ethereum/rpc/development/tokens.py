@@ -29,7 +29,7 @@ BALANCE_OF: Final = bytes.fromhex("70a08231")
 """`balanceOf(address)`."""
 ALLOWANCE: Final = bytes.fromhex("dd62ed3e")
 """`allowance(address,address)`."""
-MOST_SLOTS: Final = 256
+MAX_SLOTS: Final = 256
 """Maximum number of slots of one view to try; a token reads a few, behind proxies some more."""
 VIEW_GAS: Final = 10_000_000
 """Gas limit of a call to a view function, so that an endless one ends."""
@@ -97,7 +97,7 @@ class TokenMethods:
         token = hexadecimal(call.to or b"")
         # The token's own slots come first.
         slots.sort(key=lambda slot: slot[0] != token)
-        for slot in slots[:MOST_SLOTS]:
+        for slot in slots[:MAX_SLOTS]:
             if (yield from self._holds(view, call, slot, amount)):
                 return slot
         return None

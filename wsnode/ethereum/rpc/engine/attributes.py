@@ -3,7 +3,7 @@
 from typing import Any, Final
 
 from wsnode.ethereum.payloads.attributes import PayloadAttributes, Withdrawal
-from wsnode.ethereum.rpc.calls.schemas import MOST_WITHDRAWALS
+from wsnode.ethereum.rpc.calls.schemas import MAX_WITHDRAWALS
 from wsnode.ethereum.rpc.common.decoding import (
     decode_array,
     decode_bytes,
@@ -18,7 +18,7 @@ from wsnode.ethereum.rpc.engine.schemas import PAYLOAD_ATTRIBUTES
 from wsnode.jsonrpc.codec import register_type
 from wsnode.jsonrpc.session_limits import check_count
 
-MOST_TRANSACTIONS: Final = 10_000
+MAX_TRANSACTIONS: Final = 10_000
 """Maximum number of transactions of a test's block: they use 210,000,000 gas at least."""
 STRUCT: Final = "PayloadAttributes"
 _REQUIRED: Final = ("timestamp", "prevRandao", "suggestedFeeRecipient")
@@ -95,7 +95,7 @@ def _members(value: dict[str, Any]) -> dict[str, Any]:
 
 def _withdrawals(value: Any) -> tuple[Withdrawal, ...]:
     decode_array(value, "[]*types.Withdrawal", field(STRUCT, "withdrawals"))
-    check_count(len(value), MOST_WITHDRAWALS, "withdrawals")
+    check_count(len(value), MAX_WITHDRAWALS, "withdrawals")
     return tuple(map(_withdrawal, value))
 
 
@@ -121,5 +121,5 @@ def _number(value: Any, name: str) -> int:
 register_type(AttributesParameter, decode_attributes, PAYLOAD_ATTRIBUTES)
 register_type(ExactAttributes, decode_exactly, PAYLOAD_ATTRIBUTES)
 register_list(
-    EncodedTransactions, decode_bytes, ANY_BYTES, most=MOST_TRANSACTIONS, type_name="[]hexutil.Bytes"
+    EncodedTransactions, decode_bytes, ANY_BYTES, most=MAX_TRANSACTIONS, type_name="[]hexutil.Bytes"
 )

@@ -24,7 +24,7 @@ from wsnode.jsonrpc.codec import register_type
 from wsnode.jsonrpc.registry import Registry
 from wsnode.jsonrpc.work import ReplyChunks, RunInThread, Steps
 
-MOST_BLOBS: Final = 128
+MAX_BLOBS: Final = 128
 
 
 class BlobHashes(tuple[Hash32, ...]):
@@ -125,8 +125,8 @@ class BlobMethods:
 def add_methods(registry: Registry, blobs: Blobs) -> None:
     """Register this module's methods."""
     methods = BlobMethods(blobs)
-    method = partial(registry.method, errors=(too_large_request(MOST_BLOBS),))
-    errors = too_large_request(MOST_BLOBS), unsupported_fork("engine_getBlobsV1")
+    method = partial(registry.method, errors=(too_large_request(MAX_BLOBS),))
+    errors = too_large_request(MAX_BLOBS), unsupported_fork("engine_getBlobsV1")
     registry.method("engine_getBlobsV1", result=BLOBS, errors=errors)(methods.with_one_proof)
     method("engine_getBlobsV2", result=ALL_CELLED_BLOBS)(methods.all_with_cell_proofs)
     method("engine_getBlobsV3", result=CELLED_BLOBS)(methods.with_cell_proofs)
@@ -145,7 +145,7 @@ register_list(
     BlobHashes,
     decode_hash,
     ANY_HASH,
-    most=MOST_BLOBS,
+    most=MAX_BLOBS,
     type_name="[]common.Hash",
-    excess=too_large_request(MOST_BLOBS),
+    excess=too_large_request(MAX_BLOBS),
 )

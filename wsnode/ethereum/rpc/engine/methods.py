@@ -25,7 +25,7 @@ CODE: Final = "WN"
 """Two letters that stand for a client; no list has these for another one."""
 _PREFIX: Final = "engine_"
 _EXCHANGE: Final = "engine_exchangeCapabilities"
-_MOST_NAMES: Final = 1_024
+_MAX_NAMES: Final = 1_024
 _NEVER: Final = 2**256 - 2**10
 """The terminal total difficulty of a chain that has none (paris.md)."""
 
@@ -137,7 +137,7 @@ def _decode_name(value: Any) -> str:
     return value
 
 
-register_list(MethodNames, _decode_name, STRING, most=_MOST_NAMES, type_name="[]string")
+register_list(MethodNames, _decode_name, STRING, most=_MAX_NAMES, type_name="[]string")
 
 
 def engine_registry(

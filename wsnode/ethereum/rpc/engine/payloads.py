@@ -40,13 +40,13 @@ from wsnode.jsonrpc.registry import Registry
 from wsnode.jsonrpc.work import Await, ReplyChunks, RunInThread, Steps
 
 IDENTITY_BYTES: Final = 8
-MOST_BLOBS: Final = 4_096
+MAX_BLOBS: Final = 4_096
 """MAX_BLOB_COMMITMENTS_PER_BLOCK of consensus-specs (deneb/beacon-chain.md)."""
-MOST_REQUESTS: Final = 256
+MAX_REQUESTS: Final = 256
 """One of each type, which is a byte (EIP-7685)."""
-MOST_BODIES: Final = 1024
+MAX_BODIES: Final = 1024
 """Maximum number of bodies in one call, as in geth (eth/catalyst/api.go)."""
-MOST_BODY_BYTES: Final = 32 << 20
+MAX_BODY_BYTES: Final = 32 << 20
 """Maximum bytes of the bodies' text; a client has to request larger ranges in parts."""
 
 PayloadText: TypeAlias = Annotated[msgspec.Raw, msgspec.Meta(extra_json_schema=PAYLOAD)]
@@ -272,8 +272,8 @@ def add_methods(registry: Registry, driven: EngineChain, builds: PayloadBuilds, 
 
 
 register_type(PayloadId, _decode_identity, ANY_BYTES)
-register_list(PayloadBlobHashes, decode_hash, ANY_HASH, most=MOST_BLOBS, type_name="[]common.Hash")
-register_list(ExecutionRequests, decode_bytes, ANY_BYTES, most=MOST_REQUESTS, type_name="[]hexutil.Bytes")
+register_list(PayloadBlobHashes, decode_hash, ANY_HASH, most=MAX_BLOBS, type_name="[]common.Hash")
+register_list(ExecutionRequests, decode_bytes, ANY_BYTES, most=MAX_REQUESTS, type_name="[]hexutil.Bytes")
 
 
 class Count(int):
@@ -337,8 +337,8 @@ def _with_list(view: Snapshot, block_hash: Hash32) -> bytes | None:
 def _numbers(view: Snapshot, params: RangeParameters) -> range:
     if params.start < 1 or params.count < 1:
         raise invalid_params("start and count are at least 1")
-    if params.count > MOST_BODIES:
-        raise too_large_request(MOST_BODIES)
+    if params.count > MAX_BODIES:
+        raise too_large_request(MAX_BODIES)
     return range(params.start, min(params.start + params.count, view.number + 1))
 
 
@@ -352,7 +352,7 @@ def _bodies(bodies: Iterator[bytes | None]) -> Steps:
         text = b"null" if body is None else body
         pieces += (text,) if len(pieces) == 1 else (b",", text)
         size += len(text)
-        if size > MOST_BODY_BYTES:
+        if size > MAX_BODY_BYTES:
             raise too_large_request(len(pieces) // 2)
         yield size
     pieces.append(b"]")
@@ -365,7 +365,7 @@ def _decode_count(value: Any) -> Count:
 
 def _add_bodies(registry: Registry) -> None:
     """Register the methods of bodies."""
-    method = partial(registry.method, errors=(too_large_request(MOST_BODIES),))
+    method = partial(registry.method, errors=(too_large_request(MAX_BODIES),))
     method("engine_getPayloadBodiesByHashV1", result=BODIES)(get_bodies_by_hash)
     method("engine_getPayloadBodiesByRangeV1", result=BODIES)(get_bodies_by_range)
     method("engine_getPayloadBodiesByHashV2", result=BODIES_WITH_LISTS)(get_bodies_with_lists_by_hash)
@@ -377,7 +377,7 @@ register_list(
     BlockHashes,
     decode_hash,
     ANY_HASH,
-    most=MOST_BODIES,
+    most=MAX_BODIES,
     type_name="[]common.Hash",
-    excess=too_large_request(MOST_BODIES),
+    excess=too_large_request(MAX_BODIES),
 )

@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from wsnode.ethereum.rpc.calls.schemas import MOST_WITHDRAWALS, WITHDRAWAL
+from wsnode.ethereum.rpc.calls.schemas import MAX_WITHDRAWALS, WITHDRAWAL
 from wsnode.ethereum.rpc.common.schemas import (
     ADDRESS,
     ANY_ADDRESS,
@@ -24,14 +24,14 @@ from wsnode.jsonrpc.schema import (
     text,
 )
 
-MOST_VALUES: Final = 1_000_000
+MAX_VALUES: Final = 1_000_000
 """Maximum number of JSON values in a payload; a transaction is one value, a withdrawal nine."""
 PAYLOAD_ATTRIBUTES: Final = members(
     {
         **dict.fromkeys(("timestamp", "slotNumber", "targetGasLimit"), ANY_QUANTITY),
         **dict.fromkeys(("prevRandao", "parentBeaconBlockRoot"), ANY_HASH),
         "suggestedFeeRecipient": ANY_ADDRESS,
-        "withdrawals": list_of(WITHDRAWAL, most=MOST_WITHDRAWALS),
+        "withdrawals": list_of(WITHDRAWAL, most=MAX_WITHDRAWALS),
     },
     *("timestamp", "prevRandao", "suggestedFeeRecipient"),
 )
@@ -88,12 +88,12 @@ COMPONENTS: Final[dict[str, Schema]] = {
             **dict.fromkeys(("parentHash", "blockHash", "stateRoot", "receiptsRoot", "prevRandao"), HASH),
             "feeRecipient": ADDRESS,
             **dict.fromkeys(("logsBloom", "extraData"), BYTES),
-            "transactions": list_of(BYTES, most=MOST_VALUES),
+            "transactions": list_of(BYTES, most=MAX_VALUES),
         },
         {
             **dict.fromkeys(("blobGasUsed", "excessBlobGas", "slotNumber"), QUANTITY),
             "blockAccessList": BYTES,
-            "withdrawals": list_of(reference("Withdrawal"), most=MOST_VALUES),
+            "withdrawals": list_of(reference("Withdrawal"), most=MAX_VALUES),
         },
     ),
 }

@@ -7,7 +7,7 @@ from wsnode.ethereum.live.block_barrier import Awaited, NamedBlock
 from wsnode.ethereum.logs.filter import MAX_TOPICS, LogFilter
 from wsnode.ethereum.primitives.values import Address, Hash32
 from wsnode.ethereum.rpc.common.decoding import decode_array, field, kind, mismatch, parse_bytes
-from wsnode.ethereum.rpc.common.limits import MOST_VALUES
+from wsnode.ethereum.rpc.common.limits import MAX_VALUES
 from wsnode.ethereum.rpc.common.parameters import NumberOrTag, decode_block_number, decode_hash
 from wsnode.ethereum.rpc.logs.schemas import FILTER
 from wsnode.jsonrpc.codec import register_type
@@ -15,7 +15,7 @@ from wsnode.jsonrpc.errors import RpcError, invalid_params
 from wsnode.jsonrpc.session_limits import check_count
 
 MEMBERS: Final = ("address", "topics", "fromBlock", "toBlock", "blockHash")
-MOST_SHOWN: Final = 64
+MAX_SHOWN: Final = 64
 """The most characters of an unknown name in an error."""
 
 
@@ -62,7 +62,7 @@ def decode_filter_object(value: Any) -> FilterObject:
     if block_hash is not None and not (from_block is None and to_block is None):
         raise ValueError("cannot specify both BlockHash and FromBlock/ToBlock, choose one or the other")
     named = sum(len(each) for each in (addresses, *topics) if type(each) is list)
-    check_count(named, MOST_VALUES, "addresses and topics in the filter")
+    check_count(named, MAX_VALUES, "addresses and topics in the filter")
     filter_object.wanted = LogFilter(decode_addresses(addresses), _topics(topics))
     return filter_object
 
@@ -97,7 +97,7 @@ def refuse_misspelt(members: Iterable[str], known: Collection[str]) -> None:
 
 def unknown_member(name: str, nearest: str | None, known: Collection[str] = ()) -> RpcError:
     """Return the error for an unknown member, with the `nearest` known name, or with all `known` names."""
-    shown = name[:MOST_SHOWN]
+    shown = name[:MAX_SHOWN]
     if nearest is None:
         return invalid_params(f"unknown member {shown}, there are {', '.join(known)}")
     return invalid_params(f"unknown member {shown}, did you mean {nearest}?")

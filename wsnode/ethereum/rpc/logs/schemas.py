@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from wsnode.ethereum.rpc.common.limits import MOST_LIVE, MOST_VALUES
+from wsnode.ethereum.rpc.common.limits import MAX_LIVE, MAX_VALUES
 from wsnode.ethereum.rpc.common.parameters import BLOCK_NUMBER
 from wsnode.ethereum.rpc.common.schemas import (
     ADDRESS,
@@ -32,14 +32,14 @@ from wsnode.jsonrpc.schema import (
     text,
 )
 
-MOST_HASHES: Final = 200
+MAX_HASHES: Final = 200
 """Transactions that one subscription to receipts may name, as in geth."""
-MOST_ADDRESSES: Final = 1_000
+MAX_ADDRESSES: Final = 1_000
 """Addresses that one filter of pending transactions may name, and pairs of one filter of mined ones."""
 _CURSOR: Final = or_null(STRING)
-_TOPIC: Final = either(NULL, ANY_HASH, list_of(or_null(ANY_HASH), most=MOST_VALUES))
+_TOPIC: Final = either(NULL, ANY_HASH, list_of(or_null(ANY_HASH), most=MAX_VALUES))
 _FILTER: Final[dict[str, Schema]] = {
-    "address": either(NULL, ANY_ADDRESS, list_of(ANY_ADDRESS, most=MOST_VALUES)),
+    "address": either(NULL, ANY_ADDRESS, list_of(ANY_ADDRESS, most=MAX_VALUES)),
     "topics": {"type": "array", "items": _TOPIC, "maxItems": 4},
     "fromBlock": or_null(BLOCK_NUMBER),
     "toBlock": or_null(BLOCK_NUMBER),
@@ -52,11 +52,11 @@ _PAGE: Final[dict[str, Schema]] = {
 _FORM: Final[dict[str, Schema]] = {"cursor": _CURSOR, "cursors": BOOLEAN, "reorgs": BOOLEAN}
 _SUBSCRIPTION: Final[dict[str, Schema]] = {"fromBlock": or_null(BLOCK_NUMBER), **_FORM}
 
-_SOME: Final = either(NULL, ANY_ADDRESS, list_of(ANY_ADDRESS, most=MOST_ADDRESSES))
+_SOME: Final = either(NULL, ANY_ADDRESS, list_of(ANY_ADDRESS, most=MAX_ADDRESSES))
 _PENDING: Final[dict[str, Schema]] = {"fromAddress": _SOME, "toAddress": _SOME}
 _STATE: Final[dict[str, Schema]] = {
-    "accounts": or_null(list_of(ANY_ADDRESS, most=MOST_LIVE)),
-    "slots": or_null(mapping_of(list_of(ANY_STORAGE_KEY, most=MOST_LIVE), most=MOST_LIVE)),
+    "accounts": or_null(list_of(ANY_ADDRESS, most=MAX_LIVE)),
+    "slots": or_null(mapping_of(list_of(ANY_STORAGE_KEY, most=MAX_LIVE), most=MAX_LIVE)),
 }
 _PAIR: Final = members({"from": or_null(ANY_ADDRESS), "to": or_null(ANY_ADDRESS)})
 
@@ -96,14 +96,14 @@ COMPONENTS: Final[dict[str, Schema]] = {
     ),
     "SubscriptionArgument": either(
         *(NULL, BOOLEAN, members(_SUBSCRIPTION), members({**_FILTER, **_SUBSCRIPTION})),
-        members({"transactionHashes": or_null(list_of(ANY_HASH, most=MOST_HASHES)), **_SUBSCRIPTION}),
+        members({"transactionHashes": or_null(list_of(ANY_HASH, most=MAX_HASHES)), **_SUBSCRIPTION}),
         _only({"transactions": BOOLEAN, "receipts": BOOLEAN, **_FORM}),
         _only({**_STATE, **_FORM}),
-        _only({"calls": list_of(reference("CallObject"), most=MOST_LIVE), **_FORM}),
+        _only({"calls": list_of(reference("CallObject"), most=MAX_LIVE), **_FORM}),
         _only({**_PENDING, "hashesOnly": BOOLEAN}),
         _only(
             {
-                "addresses": or_null(list_of(_PAIR, most=MOST_ADDRESSES)),
+                "addresses": or_null(list_of(_PAIR, most=MAX_ADDRESSES)),
                 "includeRemoved": BOOLEAN,
                 "hashesOnly": BOOLEAN,
             }

@@ -21,7 +21,7 @@ from wsnode.ethereum.rpc.logs.filter_object import (
 )
 from wsnode.ethereum.rpc.logs.live_values.call_subscriptions import CallOptions, decode_calls
 from wsnode.ethereum.rpc.logs.live_values.state_subscriptions import StateOptions, decode_state
-from wsnode.ethereum.rpc.logs.schemas import IDENTITY, MOST_HASHES
+from wsnode.ethereum.rpc.logs.schemas import IDENTITY, MAX_HASHES
 from wsnode.ethereum.rpc.logs.transaction_filters import (
     OF_PENDING,
     decode_flag,
@@ -171,7 +171,7 @@ def _hashes(value: Any) -> tuple[Hashes, SubscribeOptions]:
     hashes = members.get("transactionhashes")
     if type(hashes) not in (list, type(None)):
         raise mismatch(kind(hashes), "[]common.Hash", place)
-    if len(hashes or ()) > MOST_HASHES:
+    if len(hashes or ()) > MAX_HASHES:
         message = "exceed max number of transaction hashes allowed per transactionReceipts subscription"
         raise server_error(message)
     return frozenset(bytes(decode_hash(text, place)) for text in hashes or ()), options

@@ -9,7 +9,7 @@ from wsnode.ethereum.primitives.values import Address
 from wsnode.ethereum.rpc.common.decoding import ARGUMENT, decode_array, field, kind, mismatch
 from wsnode.ethereum.rpc.common.parameters import decode_address
 from wsnode.ethereum.rpc.logs.filter_object import decode_addresses, require_known
-from wsnode.ethereum.rpc.logs.schemas import MOST_ADDRESSES, SELECTION
+from wsnode.ethereum.rpc.logs.schemas import MAX_ADDRESSES, SELECTION
 from wsnode.jsonrpc.codec import register_type
 from wsnode.jsonrpc.session_limits import check_count
 
@@ -46,7 +46,7 @@ def decode_pending_filter(members: dict[str, Any]) -> TransactionFilter:
     """
     given = [members.get(name) for name in OF_PENDING]
     count = sum(len(each) for each in given if type(each) is list)
-    check_count(count, MOST_ADDRESSES, "addresses in fromAddress and toAddress")
+    check_count(count, MAX_ADDRESSES, "addresses in fromAddress and toAddress")
     senders, receivers = (None if each is None else _set_of(decode_addresses(each)) for each in given)
     return TransactionFilter(senders, receivers)
 
@@ -85,7 +85,7 @@ def _mined_filter(value: Any) -> MinedFilter:
     if value is None:
         return MinedFilter()
     decode_array(value, "[]filters.parties", field("input", "addresses"))
-    check_count(len(value), MOST_ADDRESSES, "entries in addresses")
+    check_count(len(value), MAX_ADDRESSES, "entries in addresses")
     return MinedFilter(frozenset(map(_pair, value)))
 
 

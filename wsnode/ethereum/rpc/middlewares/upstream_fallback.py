@@ -380,7 +380,7 @@ class FeeHistoryFallback(UpstreamFallback):
             return self._below(view, msgspec.json.decode(params))
         if failure is not None or not isinstance(result, GeneratorType):
             return None
-        return self._joined(view, msgspec.json.decode(params), min(parameters.count, MOST_BLOCKS), result)
+        return self._joined(view, msgspec.json.decode(params), min(parameters.count, MAX_BLOCKS), result)
 
     def _below(self, view: Snapshot, params: list[Any]) -> Generator[Step, Any, Any]:
         text = yield from ask_below(view, self._name, params)
@@ -404,7 +404,7 @@ class FeeHistoryFallback(UpstreamFallback):
             raise unanswered(UpstreamError("invalid", f"no fee history: {error}")) from None
 
 
-MOST_BLOCKS: Final = 1024
+MAX_BLOCKS: Final = 1024
 
 
 def _joined_history(below: dict[str, Any], history: dict[str, Any]) -> dict[str, Any]:

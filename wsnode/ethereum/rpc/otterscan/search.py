@@ -30,7 +30,7 @@ from wsnode.upstream.errors import UpstreamError
 FIRST_WINDOW: Final = 1 << 12
 """Blocks of the first window in which changes and logs are looked up; each further window is twice as
 long."""
-MOST_FOUND: Final = 4096
+MAX_FOUND: Final = 4096
 """Maximum number of changes or logs of a window, beyond which it is halved: some milliseconds."""
 EMPTY_AT_ONCE: Final = 128
 
@@ -131,7 +131,7 @@ class CandidateBlocks:
         """Return the blocks of a window in the order of the search, None if they are too many."""
         changes = self._changes(first, last)
         logs = yield from _logs(self._view, self._address, first, last)
-        if len(changes) > MOST_FOUND or logs.exceeded:
+        if len(changes) > MAX_FOUND or logs.exceeded:
             return None
         found = {*changes, *(block.number for block in logs.blocks)}
         return sorted(found, reverse=not self._is_forward)
@@ -144,7 +144,7 @@ class CandidateBlocks:
                 (view.number, view.head.hash),
                 first if self._is_forward else last,
                 is_forward=self._is_forward,
-                limit=MOST_FOUND + 1,
+                limit=MAX_FOUND + 1,
             )
         except ReorganisedError:
             raise header_not_found() from None
@@ -152,7 +152,7 @@ class CandidateBlocks:
 
 
 def _logs(view: Snapshot, address: bytes, first: int, last: int) -> Generator[None, None, LogMatches]:
-    return search_logs(view.reader, LogCriteria([address], ()), first, last, limit=MOST_FOUND)
+    return search_logs(view.reader, LogCriteria([address], ()), first, last, limit=MAX_FOUND)
 
 
 def some(numbers: Iterator[int | None], most: int) -> list[int | None]:

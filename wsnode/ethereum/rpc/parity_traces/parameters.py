@@ -9,11 +9,11 @@ from wsnode.ethereum.live.block_barrier import Awaited, NamedBlock
 from wsnode.ethereum.primitives.values import Address
 from wsnode.ethereum.rpc.calls.call_object import CallObject, check_accesses, decode_call_object
 from wsnode.ethereum.rpc.common.decoding import decode_array, field, kind, mismatch, parse_quantity
-from wsnode.ethereum.rpc.common.limits import MOST_VALUES
+from wsnode.ethereum.rpc.common.limits import MAX_VALUES
 from wsnode.ethereum.rpc.common.parameters import NumberOrTag, decode_address, decode_block_number
 from wsnode.ethereum.rpc.parity_traces.schemas import (
+    MAX_TYPES,
     MODES,
-    MOST_TYPES,
     NUMBER,
     TRACE_FILTER,
     TRACE_TYPES,
@@ -23,10 +23,10 @@ from wsnode.jsonrpc.codec import register_type
 from wsnode.jsonrpc.schema import list_of, reference, tuple_of
 from wsnode.jsonrpc.session_limits import check_count
 
-MOST: Final = (1 << 64) - 1
-MOST_CALLS: Final = 1_000
+MAX_INTEGER: Final = (1 << 64) - 1
+MAX_CALLS: Final = 1_000
 """Calls of one trace_callMany: 15 us each to decode."""
-MOST_LEVELS: Final = 1_025
+MAX_LEVELS: Final = 1_025
 """Levels of a tree of calls: 1,024 below the first."""
 
 
@@ -85,7 +85,7 @@ def decode_trace_types(value: Any) -> TraceTypes:
         ValueError: It is no list, or names an unknown type.
     """
     decode_array(value, "[]string")
-    check_count(len(value), MOST_TYPES, "trace types")
+    check_count(len(value), MAX_TYPES, "trace types")
     for name in value:
         if type(name) is not str:
             raise mismatch(kind(name), "string")
@@ -110,7 +110,7 @@ def decode_trace_filter(value: Any) -> TraceFilter:
         wanted.to_block = decode_block_number(to_block)
     senders, recipients = members.get("fromaddress", []), members.get("toaddress", [])
     named = sum(len(each) for each in (senders, recipients) if type(each) is list)
-    check_count(named, MOST_VALUES, "addresses in the filter")
+    check_count(named, MAX_VALUES, "addresses in the filter")
     wanted.from_addresses = _addresses(senders, "fromAddress")
     wanted.to_addresses = _addresses(recipients, "toAddress")
     if (mode := members.get("mode", MODES[0])) not in MODES:
@@ -131,7 +131,7 @@ def decode_count(value: Any) -> int:
         return parse_quantity(value, 64)
     if type(value) is not int:
         raise mismatch(kind(value), "uint64")
-    if not 0 <= value <= MOST:
+    if not 0 <= value <= MAX_INTEGER:
         raise mismatch(f"number {value}", "uint64")
     return value
 
@@ -143,13 +143,13 @@ def _addresses(value: Any, name: str) -> list[Address]:
 
 def _decode_place(value: Any) -> TracePath:
     decode_array(value, "[]hexutil.Uint64")
-    check_count(len(value), MOST_LEVELS, "levels of calls")
+    check_count(len(value), MAX_LEVELS, "levels of calls")
     return TracePath(map(decode_count, value))
 
 
 def _decode_calls(value: Any) -> TracedCalls:
     decode_array(value, "[]TraceCallParam")
-    check_count(len(value), MOST_CALLS, "calls")
+    check_count(len(value), MAX_CALLS, "calls")
     check_accesses(pair[0] for pair in value if type(pair) is list and pair)
     return TracedCalls(map(_decode_traced_call, value))
 
@@ -161,10 +161,10 @@ def _decode_traced_call(value: Any) -> tuple[CallObject, TraceTypes]:
 
 
 register_type(TraceTypes, decode_trace_types, TRACE_TYPES)
-register_type(TracePath, _decode_place, list_of(NUMBER, most=MOST_LEVELS))
+register_type(TracePath, _decode_place, list_of(NUMBER, most=MAX_LEVELS))
 register_type(
     TracedCalls,
     _decode_calls,
-    list_of(tuple_of([reference("CallObject"), TRACE_TYPES]), most=MOST_CALLS),
+    list_of(tuple_of([reference("CallObject"), TRACE_TYPES]), most=MAX_CALLS),
 )
 register_type(TraceFilter, decode_trace_filter, TRACE_FILTER)

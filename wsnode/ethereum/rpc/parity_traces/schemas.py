@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from wsnode.ethereum.rpc.common.limits import MOST_VALUES
+from wsnode.ethereum.rpc.common.limits import MAX_VALUES
 from wsnode.ethereum.rpc.common.parameters import BLOCK_NUMBER
 from wsnode.ethereum.rpc.common.schemas import ADDRESS, ANY_ADDRESS, ANY_QUANTITY, BYTES, HASH, QUANTITY
 from wsnode.jsonrpc.schema import (
@@ -24,13 +24,13 @@ _KINDS: Final = ("call", "callcode", "delegatecall", "staticcall")
 TYPES: Final = ("trace", "vmTrace", "stateDiff")
 MODES: Final = ("intersection", "union")
 NUMBER: Final = either(COUNT, ANY_QUANTITY)
-MOST_TYPES: Final = 16
+MAX_TYPES: Final = 16
 """Maximum number of names of types in one list; repeated names count."""
-TRACE_TYPES: Final = list_of({"enum": list(TYPES)}, most=MOST_TYPES)
+TRACE_TYPES: Final = list_of({"enum": list(TYPES)}, most=MAX_TYPES)
 TRACE_FILTER: Final = members(
     {
         **dict.fromkeys(("fromBlock", "toBlock"), or_null(BLOCK_NUMBER)),
-        **dict.fromkeys(("fromAddress", "toAddress"), or_null(list_of(ANY_ADDRESS, most=MOST_VALUES))),
+        **dict.fromkeys(("fromAddress", "toAddress"), or_null(list_of(ANY_ADDRESS, most=MAX_VALUES))),
         "mode": or_null({"enum": list(MODES)}),
         **dict.fromkeys(("after", "count"), either(NULL, NUMBER)),
     }

@@ -24,8 +24,8 @@ from wsnode.jsonrpc.work import Await, JsonText, Step, Steps
 
 # geth's eth/ethconfig, TxSyncDefaultTimeout and TxSyncMaxTimeout.
 USUAL_SECONDS: Final = 20.0
-MOST_SECONDS: Final = 60.0
-MOST_WAITING: Final = 1000
+MAX_SECONDS: Final = 60.0
+MAX_WAITING: Final = 1000
 """Calls that wait at one time, fewer than the slow calls in flight."""
 
 WAITING_ERRORS: Final = (
@@ -51,7 +51,7 @@ class InclusionWaiter:
     def __init__(self, sending: TransactionSender, hub: Hub) -> None:
         self._sending = sending
         self._hub = hub
-        self._waiting = ResourceQuota(MOST_WAITING)
+        self._waiting = ResourceQuota(MAX_WAITING)
 
     def send(self, caller: CallerContext, params: SyncParameters) -> Steps:
         """Return the receipt of the sent transaction, once a block includes it."""
@@ -65,7 +65,7 @@ class InclusionWaiter:
         Raises:
             RpcError: It is refused, no block includes it in time, or too many calls wait already.
         """
-        seconds = min(timeout / 1000, MOST_SECONDS) if timeout else USUAL_SECONDS
+        seconds = min(timeout / 1000, MAX_SECONDS) if timeout else USUAL_SECONDS
         self._waiting.take_or_refuse(caller.client, "too many transactions are waited for")
         try:
             sent = yield from sending

@@ -46,8 +46,8 @@ from wsnode.server.transport.sockets import accept_each
 
 HELD_SECONDS: Final = 3.0
 """Seconds for which a connection waits for a worker in its start, before another worker gets it."""
-MOST_HELD: Final = 4096
-MOST_STARTS: Final = 5
+MAX_HELD: Final = 4096
+MAX_STARTS: Final = 5
 """Starts of one worker before the node gives up, if each process is killed before it is ready."""
 ROOM_SECONDS: Final = 0.01
 """Seconds before a connection is passed on again, where no worker could take it."""
@@ -127,7 +127,7 @@ class Master:
 
     async def _is_started(self, number: int) -> bool:
         """Return True once a process is ready, or the successor of a killed one; False if it cannot start."""
-        for _ in range(MOST_STARTS):
+        for _ in range(MAX_STARTS):
             worker = self._seats[number]
             await _wait_either(worker.ready, worker.ended)
             if worker.ready.is_set():
@@ -300,7 +300,7 @@ class Master:
         answer: Callable[[WorkerProcess, Question], Awaitable[None]],
         question: Question,
     ) -> None:
-        """Begin to answer a question of a worker, once fewer than `MOST_QUESTIONS` of its questions are
+        """Begin to answer a question of a worker, once fewer than `MAX_QUESTIONS` of its questions are
         open.
         """
 
@@ -409,7 +409,7 @@ class Master:
     def _place(self, connected: socket.socket, kind: int) -> bool:
         """Give a connection to the worker with the fewest that can take it; return False if none can now."""
         workers = [worker for worker in self._seats.values() if not worker.follows]
-        is_full = sum(len(worker.held or ()) for worker in workers) >= MOST_HELD
+        is_full = sum(len(worker.held or ()) for worker in workers) >= MAX_HELD
         for worker in by_load(workers):
             if worker.held is not None and is_full:
                 continue

@@ -32,7 +32,7 @@ def by_load(workers: Iterable[AnyLoadedWorker]) -> list[AnyLoadedWorker]:
 class Pauses:
     """Pauses before a worker that has ended is replaced, in seconds."""
 
-    FIRST, LONGEST = 0.1, 5.0
+    FIRST, MAX_PAUSE = 0.1, 5.0
     LASTING = 10.0
     """Seconds of service after which the pauses begin again with the first one."""
 
@@ -43,5 +43,5 @@ class Pauses:
         """Return the seconds to wait after a worker that served for `served` seconds."""
         if served >= self.LASTING:
             self._next = self.FIRST
-        pause, self._next = self._next, min(2 * self._next, self.LONGEST)
+        pause, self._next = self._next, min(2 * self._next, self.MAX_PAUSE)
         return pause

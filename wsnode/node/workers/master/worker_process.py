@@ -15,8 +15,8 @@ from wsnode.node.workers.ipc import DescriptorsTruncatedError, IpcChannel, PeerC
 from wsnode.node.workers.messages import SILENT_SECONDS, Drain, ServeConnection, ToParent, ToWorker
 from wsnode.server.observability.open_files import has_free_files
 
-MOST_QUESTIONS: Final = 256
-MOST_UNREAD: Final = 1024
+MAX_QUESTIONS: Final = 256
+MAX_UNREAD: Final = 1024
 """Maximum number of messages that may wait for a worker; with transactions, each has up to a megabyte."""
 FOLLOWS: Final = 0
 """Number of the process that follows other nodes or a journal, and serves no connections."""
@@ -61,7 +61,7 @@ class WorkerProcess:
         self.serving_since = 0.0
         self.is_full = False
         """True if the worker has no free files for more connections."""
-        self.questions = trio.Semaphore(MOST_QUESTIONS)
+        self.questions = trio.Semaphore(MAX_QUESTIONS)
         """Permits for the worker's questions to other processes; while all are taken, none of its messages is
         read.
         """
@@ -168,10 +168,10 @@ class WorkerProcess:
         return held
 
     def post(self, message: ToWorker) -> None:
-        """Send the worker a message if it has started; kill it if more than `MOST_UNREAD` wait for it."""
+        """Send the worker a message if it has started; kill it if more than `MAX_UNREAD` wait for it."""
         if self._channel is not None:
             self._channel.post(message)
-            if self._channel.waiting > MOST_UNREAD:
+            if self._channel.waiting > MAX_UNREAD:
                 logger.error("%s does not listen and is ended", self.name)
                 self.kill()
 

@@ -24,7 +24,7 @@ from wsnode.starknet.rpc.errors import (
     unanswered,
 )
 from wsnode.starknet.rpc.forwarded.params import (
-    MOST_DECLARED_VALUES,
+    MAX_DECLARED_VALUES,
     BlockTraceParams,
     CallParams,
     ClassHashParams,
@@ -89,7 +89,7 @@ FORWARDED: Final[dict[str, ForwardedMethod]] = {
         "Return the estimated fee of each transaction.",
         _STATE_ERRORS,
         _any_contract,
-        MOST_DECLARED_VALUES,
+        MAX_DECLARED_VALUES,
     ),
     "estimateMessageFee": ForwardedMethod(
         MessageFeeParams,
@@ -104,7 +104,7 @@ FORWARDED: Final[dict[str, ForwardedMethod]] = {
         "Return trace and estimated fee of each transaction, executed in turn.",
         _STATE_ERRORS,
         _any_contract,
-        MOST_DECLARED_VALUES,
+        MAX_DECLARED_VALUES,
     ),
     "traceTransaction": ForwardedMethod(
         HashParams, TRANSACTION_TRACE, "Return the trace of a transaction.", (transaction_hash_not_found(),)
@@ -128,7 +128,7 @@ FORWARDED: Final[dict[str, ForwardedMethod]] = {
         DeclareParams,
         SENT_CLASS,
         "Return the hashes of a sent DECLARE transaction and of its class.",
-        most_values=MOST_DECLARED_VALUES,
+        most_values=MAX_DECLARED_VALUES,
     ),
     "addDeployAccountTransaction": ForwardedMethod(
         DeployAccountParams,

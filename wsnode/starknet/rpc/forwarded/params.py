@@ -13,22 +13,22 @@ from wsnode.jsonrpc.schema import STRING, Schema, either, list_of, members, text
 from wsnode.jsonrpc.session_limits import check_count
 from wsnode.starknet.block_id import BlockId
 from wsnode.starknet.felt import Felt
-from wsnode.starknet.rpc.params import MOST_FLAGS, checked_flags
+from wsnode.starknet.rpc.params import MAX_FLAGS, checked_flags
 from wsnode.starknet.rpc.schemas import WRITTEN_FELT
 
-MOST_FORWARDED_TRANSACTIONS: Final = 100
+MAX_FORWARDED_TRANSACTIONS: Final = 100
 """Transactions that one request simulates: an upstream executes them one after the other."""
-MOST_FORWARDED_FELTS: Final = 10_000
+MAX_FORWARDED_FELTS: Final = 10_000
 """Felts of one list of a call, message or transaction; pathfinder takes as many."""
 _CLASS_BYTES: Final = 4_089_446
 """Bytes of a class that Starknet's sequencer accepts."""
-MOST_PROGRAM_FELTS: Final = _CLASS_BYTES // len('"0x0",')
+MAX_PROGRAM_FELTS: Final = _CLASS_BYTES // len('"0x0",')
 """Felts of a declared program: as many as the shortest ones that a class has room for."""
-MOST_ENTRY_POINTS: Final = _CLASS_BYTES // len('{"selector":"0x0","function_idx":0},')
+MAX_ENTRY_POINTS: Final = _CLASS_BYTES // len('{"selector":"0x0","function_idx":0},')
 """Entry points of one kind of a declared class: likewise."""
 _FELT_LISTS: Final = 4
 """Maximum number of lists of felts of a transaction to declare: signature, paymaster and deployment data."""
-MOST_DECLARED_VALUES: Final = MOST_PROGRAM_FELTS + _FELT_LISTS * MOST_FORWARDED_FELTS
+MAX_DECLARED_VALUES: Final = MAX_PROGRAM_FELTS + _FELT_LISTS * MAX_FORWARDED_FELTS
 """JSON values of a transaction to declare, its class included: no class has more of them than felts."""
 ESTIMATE_FLAGS: Final = ("SKIP_VALIDATE",)
 SIMULATION_FLAGS: Final = ("SKIP_VALIDATE", "SKIP_FEE_CHARGE", "RETURN_INITIAL_READS")
@@ -91,7 +91,7 @@ class TraceFlags(tuple[str, ...]):
 
 L1Hash: TypeAlias = Annotated[str, msgspec.Meta(pattern="^0[xX][0-9a-fA-F]{1,64}$")]
 """Hash of a transaction of L1: 32 bytes, which need not be a felt."""
-_FELTS: Final = list_of(WRITTEN_FELT, most=MOST_FORWARDED_FELTS)
+_FELTS: Final = list_of(WRITTEN_FELT, most=MAX_FORWARDED_FELTS)
 _AMOUNT: Final = text("0x[0-9a-fA-F]{1,32}")
 _LAYER: Final[Schema] = {"enum": ["L1", "L2"]}
 _BOUND: Final = members(
@@ -110,12 +110,12 @@ _OF_EACH_TRANSACTION: Final[dict[str, Schema]] = {
 }
 _ENTRY_POINTS: Final = list_of(
     members({"selector": WRITTEN_FELT, "function_idx": {"type": "integer"}}, "selector", "function_idx"),
-    most=MOST_ENTRY_POINTS,
+    most=MAX_ENTRY_POINTS,
 )
 _KINDS: Final = ("CONSTRUCTOR", "EXTERNAL", "L1_HANDLER")
 _DECLARED_CLASS: Final = members(
     {
-        "sierra_program": list_of(WRITTEN_FELT, most=MOST_PROGRAM_FELTS),
+        "sierra_program": list_of(WRITTEN_FELT, most=MAX_PROGRAM_FELTS),
         "contract_class_version": STRING,
         "entry_points_by_type": members(dict.fromkeys(_KINDS, _ENTRY_POINTS), *_KINDS),
         "abi": STRING,
@@ -231,7 +231,7 @@ def _decode_deploy_account(value: Any) -> BroadcastedDeployAccount:
 def _decode_transactions(value: Any) -> SimulatedTransactions:
     if type(value) is not list:
         raise ValueError("transactions are an array")
-    check_count(len(value), MOST_FORWARDED_TRANSACTIONS, "transactions")
+    check_count(len(value), MAX_FORWARDED_TRANSACTIONS, "transactions")
     return SimulatedTransactions(_checked(item, TRANSACTION) for item in value)
 
 
@@ -248,7 +248,7 @@ def _decode_trace_flags(value: Any) -> TraceFlags:
 
 
 def _some_of(known: tuple[str, ...]) -> Schema:
-    return list_of({"enum": list(known)}, most=MOST_FLAGS)
+    return list_of({"enum": list(known)}, most=MAX_FLAGS)
 
 
 register_type(FunctionCall, _decode_call, CALL)
@@ -257,7 +257,7 @@ register_type(BroadcastedInvoke, _decode_invoke, INVOKE)
 register_type(BroadcastedDeclare, _decode_declare, DECLARE)
 register_type(BroadcastedDeployAccount, _decode_deploy_account, DEPLOY_ACCOUNT)
 register_type(
-    SimulatedTransactions, _decode_transactions, list_of(TRANSACTION, most=MOST_FORWARDED_TRANSACTIONS)
+    SimulatedTransactions, _decode_transactions, list_of(TRANSACTION, most=MAX_FORWARDED_TRANSACTIONS)
 )
 register_type(EstimateFlags, _decode_estimate_flags, _some_of(ESTIMATE_FLAGS))
 register_type(SimulationFlags, _decode_simulation_flags, _some_of(SIMULATION_FLAGS))

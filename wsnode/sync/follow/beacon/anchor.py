@@ -18,7 +18,7 @@ from wsnode.ethereum.storage import meta
 from wsnode.ethereum.tree.head_writer import LiveTree
 from wsnode.sync.errors import NO_CHECKPOINT, CheckpointError
 from wsnode.sync.follow.beacon.api import BeaconApi
-from wsnode.sync.follow.beacon.beacon_node import FIRST_PAUSE, LONGEST_PAUSE, BeaconNode
+from wsnode.sync.follow.beacon.beacon_node import FIRST_PAUSE, MAX_PAUSE, BeaconNode
 from wsnode.sync.follow.beacon.identity import Config, chain_of, coming_fork, decode_identity, difference
 from wsnode.sync.follow.beacon.light_client import (
     BeaconNetwork,
@@ -416,7 +416,7 @@ class HeadAnchor:
                 if isinstance(error, UpstreamRefusedError):
                     seconds = error.retry_after or 0.0
             await trio.sleep(max(pause * uniform(0.5, 1.5), seconds))
-            pause = min(2 * pause, LONGEST_PAUSE)
+            pause = min(2 * pause, MAX_PAUSE)
         if node.is_identified:
             self._identified.set()
 

@@ -13,7 +13,7 @@ import trio
 from wsnode.upstream.address import UpstreamAddress
 from wsnode.upstream.errors import UpstreamError, UpstreamRefusedError
 from wsnode.upstream.http import RECEIVE_BYTES, seconds_of
-from wsnode.upstream.metering import MOST_INFORMATIONAL, PIECES_A_TURN, ExcessiveWorkError, MessageWork
+from wsnode.upstream.metering import MAX_INFORMATIONAL, PIECES_A_TURN, ExcessiveWorkError, MessageWork
 from wsnode.upstream.score import Score
 from wsnode.upstream.streams import CONNECTING_SECONDS, Connect, connector, words_for
 
@@ -139,9 +139,9 @@ class BeaconApi:
                     await trio.lowlevel.checkpoint()
                 if isinstance(event, h11.InformationalResponse):
                     informational += 1
-                    if informational > MOST_INFORMATIONAL:
+                    if informational > MAX_INFORMATIONAL:
                         raise UpstreamError(
-                            "invalid", f"more than {MOST_INFORMATIONAL} responses before the response"
+                            "invalid", f"more than {MAX_INFORMATIONAL} responses before the response"
                         )
                 elif isinstance(event, h11.Response):
                     self._require_ok(event)

@@ -9,7 +9,7 @@ import trio
 from wsnode.sync.follow.beacon.api import BeaconApi
 
 FIRST_PAUSE: Final = 0.5
-LONGEST_PAUSE: Final = 30.0
+MAX_PAUSE: Final = 30.0
 
 logger = logging.getLogger("wsnode.follow")
 
@@ -66,7 +66,7 @@ class BeaconNode:
     def ended(self) -> None:
         """Note the end of the stream of events, or its absence; pauses before the next grow to 30 s."""
         self._events_from = trio.current_time() + self._events_pause * uniform(0.5, 1.5)
-        self._events_pause = min(2 * self._events_pause, LONGEST_PAUSE)
+        self._events_pause = min(2 * self._events_pause, MAX_PAUSE)
 
     @property
     def state(self) -> str:

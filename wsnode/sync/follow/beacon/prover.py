@@ -16,7 +16,7 @@ from typing import Any, Final, Protocol, TypeVar
 
 import trio
 
-from wsnode.sync.follow.beacon.beacon_node import FIRST_PAUSE, LONGEST_PAUSE, BeaconNode
+from wsnode.sync.follow.beacon.beacon_node import FIRST_PAUSE, MAX_PAUSE, BeaconNode
 from wsnode.sync.follow.beacon.light_client import (
     BeaconNetwork,
     LightClient,
@@ -186,7 +186,7 @@ class HeadProver:
                 if await self._bootstrapped(node):
                     return
             await trio.sleep(pause * uniform(0.5, 1.5))
-            pause = min(2 * pause, LONGEST_PAUSE)
+            pause = min(2 * pause, MAX_PAUSE)
 
     async def _bootstrapped(self, node: BeaconNode) -> bool:
         try:

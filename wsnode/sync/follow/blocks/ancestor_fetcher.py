@@ -28,8 +28,8 @@ from wsnode.upstream.errors import UpstreamError
 from wsnode.upstream.link import Link
 from wsnode.upstream.score import Score
 
-MOST_BLOCKS: Final = 4096
-MOST_BYTES: Final = 256 << 20
+MAX_BLOCKS: Final = 4096
+MAX_BYTES: Final = 256 << 20
 """Maximum number of bytes of blocks that one walk fetches before they are executed."""
 
 
@@ -62,7 +62,7 @@ class AncestorFetcher:
         Raises:
             UnknownForkError: A block is of a fork that is not known here.
             UpstreamError: A block cannot be had.
-            PeerError: The blocks leave our chain below `floor`, or more than `MOST_BLOCKS` back.
+            PeerError: The blocks leave our chain below `floor`, or more than `MAX_BLOCKS` back.
         """
         blocks: list[UnverifiedBlock] = []
         ahead: dict[Hash32, UnverifiedBlock] = {}
@@ -84,7 +84,7 @@ class AncestorFetcher:
                 raise PeerError(
                     f"its chain leaves ours below block {floor}, which is final here", is_forked=True
                 )
-            if len(blocks) > MOST_BLOCKS or size > MOST_BYTES:
+            if len(blocks) > MAX_BLOCKS or size > MAX_BYTES:
                 raise PeerError(f"its chain leaves ours more than {len(blocks)} blocks back")
             wanted, announced, number = Hash32(block.parent_hash), None, block.number - 1
         blocks.reverse()

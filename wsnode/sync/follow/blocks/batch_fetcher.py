@@ -16,7 +16,7 @@ from wsnode.upstream.errors import UpstreamError, UpstreamRefusedError
 AT_ONCE: Final = 6
 """Maximum number of batches on the way, over all upstreams."""
 FIRST_BLOCKS: Final = 8
-MOST_BLOCKS: Final = 100
+MAX_BLOCKS: Final = 100
 """Maximum number of blocks of a batch; nodes refuse larger ones (geth above 1,000, providers above 100)."""
 ASKED_BYTES: Final = 1 << 20
 """Bytes of a batch to aim at, by the sizes of the blocks before it."""
@@ -53,7 +53,7 @@ class BatchFetcher:
         """Number of the first block that is not asked for yet."""
         self._count = FIRST_BLOCKS
         """Number of blocks in the next batch."""
-        self._most = MOST_BLOCKS
+        self._most = MAX_BLOCKS
         self._seconds: dict[Upstream, float] = {}
         """Seconds that the last batch of each upstream took."""
         self._busy: dict[Upstream, int] = {}

@@ -21,7 +21,7 @@ from wsnode.upstream.link import Link
 from wsnode.upstream.messages import NOTHING
 
 FIRST_DELAY: Final = 0.025
-MOST_DELAYS: Final = 2.0
+MAX_DELAYS: Final = 2.0
 """Seconds within which an announced block is asked for again, as long as it cannot be read yet."""
 SHORT: Final = 1 << 18
 """Bytes up to which blocks are read in the event loop: a thread costs more."""
@@ -212,16 +212,16 @@ async def asked_again(
     """Return the result of `ask`; call `on_absent` and ask again while it is None.
 
     Raises:
-        UpstreamError: `absent`, with `name`, if it is None for `MOST_DELAYS` seconds.
+        UpstreamError: `absent`, with `name`, if it is None for `MAX_DELAYS` seconds.
     """
     delay, waited = FIRST_DELAY, 0.0
     while (found := await ask()) is None:
         if on_absent is not None:
             on_absent()
-        if waited >= MOST_DELAYS:
+        if waited >= MAX_DELAYS:
             raise UpstreamError("absent", name)
         await trio.sleep(delay)
-        waited, delay = waited + delay, min(2 * delay, MOST_DELAYS - waited)
+        waited, delay = waited + delay, min(2 * delay, MAX_DELAYS - waited)
     return found
 
 

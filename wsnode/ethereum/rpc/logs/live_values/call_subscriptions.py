@@ -21,7 +21,7 @@ from wsnode.ethereum.rpc.calls.call_object import (
 from wsnode.ethereum.rpc.calls.message import message_of
 from wsnode.ethereum.rpc.calls.param_contracts import targets
 from wsnode.ethereum.rpc.common.decoding import field, kind, mismatch
-from wsnode.ethereum.rpc.common.limits import MOST_LIVE, CallLimits
+from wsnode.ethereum.rpc.common.limits import MAX_LIVE, CallLimits
 from wsnode.ethereum.rpc.logs.filter_object import require_known
 from wsnode.ethereum.rpc.logs.live_values.quota import LiveQuota, decode_position
 from wsnode.ethereum.state import Message
@@ -124,7 +124,7 @@ def decode_calls(value: Any) -> CallOptions:
     given = value.get("calls")
     if type(given) is not list:
         raise mismatch(kind(given), "[]ethapi.TransactionArgs", field("input", "calls"))
-    check_count(len(given), MOST_LIVE, "calls")
+    check_count(len(given), MAX_LIVE, "calls")
     if not given:
         raise ValueError("calls is empty")
     check_accesses(given)

@@ -16,7 +16,7 @@ from wsnode.ethereum.live.values.subscription import StateSubscription
 from wsnode.ethereum.live.values.watched_values import ADDRESS_BYTES, Key, read_values
 from wsnode.ethereum.not_found import no_state
 from wsnode.ethereum.rpc.common.decoding import field, kind, mismatch
-from wsnode.ethereum.rpc.common.limits import MOST_LIVE, CallLimits
+from wsnode.ethereum.rpc.common.limits import MAX_LIVE, CallLimits
 from wsnode.ethereum.rpc.common.param_contracts import numbers
 from wsnode.ethereum.rpc.common.parameters import decode_address, slot_of
 from wsnode.ethereum.rpc.logs.filter_object import require_known
@@ -105,7 +105,7 @@ def _accounts(value: Any) -> Iterator[Key]:
         return
     if type(value) is not list:
         raise mismatch(kind(value), "[]common.Address", field("input", "accounts"))
-    check_count(len(value), MOST_LIVE, "accounts")
+    check_count(len(value), MAX_LIVE, "accounts")
     for text in value:
         yield bytes(decode_address(text, field("input", "accounts")))
 
@@ -116,7 +116,7 @@ def _slots(value: Any) -> Iterator[Key]:
     if type(value) is not dict:
         raise mismatch(kind(value), "map[common.Address][]common.Hash", field("input", "slots"))
     count = sum(max(len(some), 1) if type(some) is list else 1 for some in value.values())
-    check_count(count, MOST_LIVE, "slots")
+    check_count(count, MAX_LIVE, "slots")
     for address, some in value.items():
         if type(some) is not list:
             raise mismatch(kind(some), "[]common.Hash", field("input", "slots"))
