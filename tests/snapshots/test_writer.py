@@ -193,7 +193,7 @@ def test_a_copy_begins_in_a_moment_without_a_change(tmp_path: Path, monkeypatch:
         growing.grow(LOGS)
         with monkeypatch.context() as patched:
             begin = streams.PieceStream
-            patched.setattr(streams, "PATIENCE_SECONDS", 0.05)
+            patched.setattr(streams, "TIMEOUT_SECONDS", 0.05)
             patched.setattr(streams, "PieceStream", lambda _store: begin(Overtaken(growing)))
             with pytest.raises(WriterBusyError, match="no copy could begin within"):
                 copied(growing, tmp_path / "data", tmp_path / "copy")

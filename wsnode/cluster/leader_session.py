@@ -32,7 +32,7 @@ from wsnode.cluster.records import (
 from wsnode.ethereum.head import Head
 
 RENEWAL_SECONDS: Final = 1.0
-PATIENCE_SECONDS: Final = 4.0
+TIMEOUT_SECONDS: Final = 4.0
 """Seconds without a renewal after which the writer stops: the lease lasts a second longer."""
 BEGINNING_BLOCKS: Final = 10_000
 """Blocks below the head at which an empty journal begins."""
@@ -190,7 +190,7 @@ class LeaderSession:
             JournalUnavailableError: The request took longer.
         """
         # A process that was stopped for longer may ask once more: the journal knows whose lease it is.
-        deadline = max(self._renewed + PATIENCE_SECONDS, trio.current_time() + RENEWAL_SECONDS)
+        deadline = max(self._renewed + TIMEOUT_SECONDS, trio.current_time() + RENEWAL_SECONDS)
         try:
             with trio.fail_at(deadline):
                 yield

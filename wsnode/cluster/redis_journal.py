@@ -353,7 +353,7 @@ class RedisJournal:
             JournalUnavailableError: Redis cannot be reached; the filter may be kept.
         """
         holder = room.holder and hashlib.sha256(room.holder.encode()).hexdigest()
-        bounds = map(str, (room.weight, room.most, room.most_held, room.most_weight))
+        bounds = map(str, (room.weight, room.max_filters, room.max_held, room.max_weight))
         kept = (new.wish, new.place, _lifetime(seconds), holder)
         what, *_ = await self._run_on(identity, filter_scripts.ADD, *kept, *bounds, new.owner, holder=holder)
         if what == b"full":

@@ -30,12 +30,12 @@ LOGGED_PARAMS_BYTES = 200
 
 slow_logger = logging.getLogger("wsnode.slow")
 
-BOUNDS = (
+BUCKET_SECONDS = (
     *(0.00001, 0.000025, 0.00005, 0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005),
     *(0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0),
 )
 """Upper bounds of the histogram's buckets, in seconds; one more bucket counts longer calls."""
-FIRST_BOUND = BOUNDS[0]
+FIRST_BUCKET_SECONDS = BUCKET_SECONDS[0]
 
 
 class TurnContext(Protocol):
@@ -333,12 +333,12 @@ class DurationMeter:
     __slots__ = ("counts", "seconds")
 
     def __init__(self) -> None:
-        self.counts = [0] * (len(BOUNDS) + 1)
+        self.counts = [0] * (len(BUCKET_SECONDS) + 1)
         self.seconds = 0.0
 
     def observe(self, seconds: float, calls: int = 1) -> None:
         """Count one call, or `calls` of them that took `seconds` in all."""
-        self.counts[bisect_left(BOUNDS, seconds / calls)] += calls
+        self.counts[bisect_left(BUCKET_SECONDS, seconds / calls)] += calls
         self.seconds += seconds
 
 
@@ -367,7 +367,7 @@ class Method:
         "failures",
         "in_slices",
         "kind",
-        "most_values",
+        "max_values",
         "name",
         "native",
         "on_call",
@@ -396,7 +396,7 @@ class Method:
         cacheable: bool,
         native: bool,
         engine_limits: Sequence[int],
-        most_values: int = 0,
+        max_values: int = 0,
     ) -> None:
         self.name = name
         self.on_call: OnCall | None = None
@@ -421,7 +421,7 @@ class Method:
         self.native = native
         """True if the engine may answer without the handler."""
         self.engine_limits = engine_limits
-        self.most_values = most_values
+        self.max_values = max_values
         """Number of JSON values that the parameters may have, where the session's bound is lower."""
         self.on_fast_path = cacheable or native
         self.succeeded = DurationMeter()

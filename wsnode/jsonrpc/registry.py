@@ -91,7 +91,7 @@ class Registry:
         result: Schema = ANYTHING,
         errors: Sequence[RpcError] = (),
         contracts: Contracts | None = None,
-        most_values: int = 0,
+        max_values: int = 0,
         replacing: bool = False,
     ) -> Callable[[Handler], Handler]:
         """Return a decorator that registers `handler(view, params)` as `name`.
@@ -117,7 +117,7 @@ class Registry:
             result: Schema of the result.
             errors: Errors of this method besides those of every method.
             contracts: Returns the contracts named by decoded parameters, for keys with only some contracts.
-            most_values: JSON values that the parameters may have, where the session's bound is lower.
+            max_values: JSON values that the parameters may have, where the session's bound is lower.
             replacing: The name belongs to an earlier method, to be replaced by this one.
 
         Raises:
@@ -153,7 +153,7 @@ class Registry:
                 cacheable=cacheable,
                 native=native,
                 engine_limits=engine_limits,
-                most_values=most_values,
+                max_values=max_values,
             )
             return handler
 

@@ -26,7 +26,7 @@ from wsnode.jsonrpc.errors import (
 )
 from wsnode.jsonrpc.fast_path import FastPathRegistry, VersionedCache
 from wsnode.jsonrpc.generators import aside, begun, replying, timed
-from wsnode.jsonrpc.method import BOUNDS, FIRST_BOUND, DurationMeter, Method
+from wsnode.jsonrpc.method import BUCKET_SECONDS, FIRST_BUCKET_SECONDS, DurationMeter, Method
 from wsnode.jsonrpc.registry import Registry
 from wsnode.jsonrpc.requests import QUICK_BYTES, count_values, is_long
 from wsnode.jsonrpc.session_limits import SessionBounds
@@ -113,7 +113,7 @@ class RequestHandler:
         context.mark = now = perf_counter()
         seconds = now - began
         # Meter.observe without the call, and without a search for most calls.
-        meter.counts[0 if seconds <= FIRST_BOUND else bisect_left(BOUNDS, seconds)] += 1
+        meter.counts[0 if seconds <= FIRST_BUCKET_SECONDS else bisect_left(BUCKET_SECONDS, seconds)] += 1
         meter.seconds += seconds
         if seconds > self.bounds.slow_seconds:
             method.report_slow(seconds, params)
@@ -165,7 +165,7 @@ class RequestHandler:
 
     def _reading(self, method: Method, params: bytes, context: CallContext) -> Generator[Step, Any, Any]:
         _require_room(context)
-        most = max(self.bounds.parameter_values, method.most_values)
+        most = max(self.bounds.parameter_values, method.max_values)
         return aside(partial(_read_long, _reader(), method, params, most))
 
     def _bounded(

@@ -3,7 +3,7 @@
 import resource
 from typing import Final
 
-SPARE: Final = 64
+RESERVED_FILES: Final = 64
 """Open files that the program itself needs."""
 
 
@@ -27,7 +27,7 @@ def allow_connections(count: int) -> None:
         DescriptorError: The system does not allow it.
     """
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    needed = count + SPARE
+    needed = count + RESERVED_FILES
     if soft == resource.RLIM_INFINITY or soft >= needed:
         return
     if resource.RLIM_INFINITY != hard < needed:

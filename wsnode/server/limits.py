@@ -16,7 +16,7 @@ KIB = 1024
 MIB = 1024 * KIB
 MAX_VERSIONS = 16_384
 """Versions of a store that all processes of a folder together can read (native/src/store/file.rs)."""
-SPARE_FILES = 64
+RESERVED_FILES = 64
 DIVIDED = ("connections", "operators_connections", "calls", "output_bytes", "input_bytes", "threads")
 """Bounds that are divided among several processes."""
 
@@ -142,7 +142,7 @@ class Limits(SessionBounds, frozen=True, kw_only=True):
         A quarter of the files, 64 at most, is left for files other than connections, and for refused
         connections.
         """
-        room = max(2, files - min(SPARE_FILES, files // 4))
+        room = max(2, files - min(RESERVED_FILES, files // 4))
         if self.connections + self.operators_connections <= room:
             return self
         operators = min(self.operators_connections, max(1, room // 8))

@@ -28,7 +28,7 @@ class MetricDefinition(msgspec.Struct, frozen=True):
     """In Markdown."""
     labels: tuple[str, ...] = ()
     is_histogram: bool = False
-    is_largest: bool = False
+    is_max: bool = False
     """True if the node's number is the largest of its processes', False if it is their sum."""
     part: NodePart = NodePart.NODE
 
@@ -62,7 +62,7 @@ def _histograms(labels: str, rows: Mapping[str, str]) -> Iterator[MetricDefiniti
 
 def _largest(labels: str, rows: Mapping[str, str]) -> Iterator[MetricDefinition]:
     for each in _of(NodePart.NODE, labels, rows):
-        yield msgspec.structs.replace(each, is_largest=True)
+        yield msgspec.structs.replace(each, is_max=True)
 
 
 def _by_family(definitions: Iterable[MetricDefinition]) -> dict[str, MetricDefinition]:

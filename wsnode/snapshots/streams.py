@@ -20,7 +20,7 @@ from wsnode.starknet.chain import StarknetChain
 from wsnode.starknet.snapshot import StarknetSnapshot
 from wsnode.store.errors import StoreError
 
-PATIENCE_SECONDS: Final = 60.0
+TIMEOUT_SECONDS: Final = 60.0
 """Seconds to wait for a moment at which a copy can begin."""
 PAUSE_SECONDS: Final = 0.005
 Begun = TypeVar("Begun")
@@ -118,14 +118,14 @@ def starknet_stream(starknet: StarknetChain) -> Iterator[StarknetStream]:
 
 @contextmanager
 def _once_begun(folder: Path, begin: Callable[[ExitStack], Begun | None]) -> Iterator[Begun]:
-    deadline = time.monotonic() + PATIENCE_SECONDS
+    deadline = time.monotonic() + TIMEOUT_SECONDS
     while time.monotonic() < deadline:
         with ExitStack() as opened:
             if (begun := begin(opened)) is not None:
                 yield begun
                 return
         time.sleep(PAUSE_SECONDS)
-    raise WriterBusyError(folder, PATIENCE_SECONDS)
+    raise WriterBusyError(folder, TIMEOUT_SECONDS)
 
 
 def _begin_chain(chain: Chain, opened: ExitStack) -> ChainStream | None:

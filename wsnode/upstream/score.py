@@ -5,7 +5,7 @@ from typing import Final
 
 KEPT: Final = 128
 """Number of response times that are kept."""
-SHARE: Final = 0.1
+WEIGHT: Final = 0.1
 """Weight of the newest value of a running average."""
 USUAL_READ_SECONDS: Final = 0.25
 """Response time in seconds assumed of an upstream that has not answered yet."""
@@ -27,18 +27,18 @@ class Score:
 
     def announced(self, behind: float) -> None:
         """Record a block announced `behind` seconds after the first upstream announced it."""
-        self.delay += SHARE * (behind - self.delay)
+        self.delay += WEIGHT * (behind - self.delay)
 
     def answered(self, seconds: float) -> None:
         """Record an answer and its response time."""
         self.reads += 1
         self._seconds.append(seconds)
-        self.errors -= SHARE * self.errors
+        self.errors -= WEIGHT * self.errors
 
     def failed(self) -> None:
         """Record a call without an answer, or with a wrong one."""
         self.failures += 1
-        self.errors += SHARE * (1 - self.errors)
+        self.errors += WEIGHT * (1 - self.errors)
 
     @property
     def p95(self) -> float:

@@ -21,7 +21,7 @@ class MemoryKeeper:
     async def add(self, identity: str, new: StoredFilter, room: FilterQuota) -> None:
         self._require()
         assert identity not in self.kept
-        assert room.weight <= room.most_weight
+        assert room.weight <= room.max_weight
         self.kept[identity] = new
 
     async def find(self, identity: str) -> StoredFilter | None:

@@ -27,7 +27,7 @@ pytestmark = [needs_redis, pytest.mark.slow]
 
 PREFIX: Final = f"wsnode:{{{GENESIS.hex()}}}"
 NEW: Final = StoredFilter(b'[{"address":[]}]', b"here", b"bot")
-ROOM: Final = FilterQuota("kbot", 2, most=6, most_held=3, most_weight=10)
+ROOM: Final = FilterQuota("kbot", 2, max_filters=6, max_held=3, max_weight=10)
 SECONDS: Final = 300.0
 LOST: Final = "0x" + "ff" * 16
 
@@ -63,7 +63,7 @@ async def test_bounds_hold_over_all_nodes(redis: RedisServer, journal: RedisJour
         nodes = (journal, other)
 
         async def add(number: int, holder: str, weight: int) -> None:
-            room = FilterQuota(holder, weight, most=6, most_held=3, most_weight=10)
+            room = FilterQuota(holder, weight, max_filters=6, max_held=3, max_weight=10)
             await nodes[number % 2].add_filter(identity(number), NEW, SECONDS, room)
 
         for number in range(3):
@@ -83,7 +83,7 @@ async def test_bounds_hold_over_all_nodes(redis: RedisServer, journal: RedisJour
 
 
 async def test_what_is_not_polled_goes_and_makes_room(redis: RedisServer, journal: RedisJournal) -> None:
-    room = FilterQuota("kbot", 6, most=6, most_held=1, most_weight=6)
+    room = FilterQuota("kbot", 6, max_filters=6, max_held=1, max_weight=6)
     await journal.add_filter(identity(1), NEW, 1.0, room)
     while await journal.find_filter(identity(1)) is not None:
         pass

@@ -46,7 +46,7 @@ def check_bounds(playground: Playground, slots: int, size: int) -> None:
 
 def check_order(playground: Playground, executable: list[PooledTransaction]) -> None:
     """Every transaction is the best of those that could come next."""
-    room = playground.pool.at.room
+    room = playground.pool.at.space
     base_fee = room.base_fee or 0
     waiting = {
         sender.address: list(takewhile(lambda entry: entry.max_fee >= base_fee, sender.pending))

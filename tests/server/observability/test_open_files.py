@@ -7,7 +7,7 @@ from contextlib import ExitStack, contextmanager
 
 import pytest
 
-from wsnode.server.limits import SPARE_FILES, Limits
+from wsnode.server.limits import RESERVED_FILES, Limits
 from wsnode.server.observability.open_files import (
     LAST,
     OWN,
@@ -54,8 +54,8 @@ def test_a_process_takes_all_files_that_it_is_granted() -> None:
 
 def test_files_bound_connections() -> None:
     limits = Limits(connections=1000, operators_connections=100)
-    assert limits.within(1100 + SPARE_FILES) == limits
-    lower = limits.within(1099 + SPARE_FILES)
+    assert limits.within(1100 + RESERVED_FILES) == limits
+    lower = limits.within(1099 + RESERVED_FILES)
     assert (lower.connections, lower.operators_connections) == (999, 100)
     few = limits.within(40)
     assert (few.connections, few.operators_connections) == (27, 3)

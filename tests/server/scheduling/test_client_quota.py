@@ -18,7 +18,7 @@ from wsnode.jsonrpc.work import CallTask, ReplyChunks, RunInThread, Step
 from wsnode.server.limits import Limits
 from wsnode.server.scheduling.client_quota import ClientQuota
 from wsnode.server.scheduling.executor import TaskExecutor
-from wsnode.server.scheduling.memory_quota import SHARE_BYTES, WOKEN_AT_ONCE, OutputQuota
+from wsnode.server.scheduling.memory_quota import GUARANTEED_BYTES, WOKEN_AT_ONCE, OutputQuota
 from wsnode.server.scheduling.resources import Resources
 
 PIECE = 1000
@@ -259,7 +259,7 @@ async def test_nobody_is_refused_for_what_others_may_make() -> None:
     async with trio.open_nursery() as nursery:
         for pending in pendings:
             nursery.start_soon(finish, stage.executor, pending, ClientId(), account)
-        await until(lambda: stage.held > SHARE_BYTES)
+        await until(lambda: stage.held > GUARANTEED_BYTES)
         await wait_all_tasks_blocked()
         output.end_reservation(client, 100 * 1000)
     assert [len(json.loads(whole(pending.reply))["result"]) for pending in pendings] == [PIECE * PIECES] * 4
@@ -306,7 +306,7 @@ async def test_the_calls_of_one_address_hold_half_and_those_of_others_go_on() ->
         honest = [stage.begun() for _ in range(4)]
         for pending in honest:
             nursery.start_soon(finish, stage.executor, pending, other.client, other)
-    assert stage.most <= limit // 2 + SHARE_BYTES + PIECE * PIECES * len(honest)
+    assert stage.most <= limit // 2 + GUARANTEED_BYTES + PIECE * PIECES * len(honest)
     assert all("result" in json.loads(whole(pending.reply)) for pending in honest)
     told = ["error" in json.loads(whole(pending.reply)) for pending, _ in pendings]
     assert 0 < sum(told) < len(told)

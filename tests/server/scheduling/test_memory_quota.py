@@ -5,9 +5,9 @@ from collections.abc import Iterator
 import pytest
 
 from wsnode.jsonrpc.resource_quota import ClientId
-from wsnode.server.scheduling.memory_quota import OVERFLOW_BYTES, SHARE_BYTES, InputQuota, MemoryQuota
+from wsnode.server.scheduling.memory_quota import GUARANTEED_BYTES, OVERFLOW_BYTES, InputQuota, MemoryQuota
 
-LIMIT = 64 * SHARE_BYTES
+LIMIT = 64 * GUARANTEED_BYTES
 CROWD, OTHER = "198.51.100.1", "198.51.100.2"
 
 
@@ -28,10 +28,10 @@ def test_one_address_keeps_half_of_a_budget_on_however_many_connections() -> Non
     clients = [ClientId(CROWD) for _ in range(1000)]
     for client in clients:
         if budget.allows(client):
-            budget.add(client, SHARE_BYTES // 2)
+            budget.add(client, GUARANTEED_BYTES // 2)
     assert budget.used == LIMIT // 2
     assert not budget.allows(clients[-1])
-    assert budget.allows(ClientId(OTHER), SHARE_BYTES * 2)
+    assert budget.allows(ClientId(OTHER), GUARANTEED_BYTES * 2)
 
 
 def test_the_last_quarter_of_a_budget_is_for_who_keeps_little() -> None:
@@ -40,15 +40,15 @@ def test_the_last_quarter_of_a_budget_is_for_who_keeps_little() -> None:
     for client in clients:
         budget.add(client, LIMIT // 4)
     assert not any(map(budget.allows, clients))
-    assert budget.allows(ClientId(OTHER), SHARE_BYTES)
-    assert budget.allows(ClientId(), SHARE_BYTES)
+    assert budget.allows(ClientId(OTHER), GUARANTEED_BYTES)
+    assert budget.allows(ClientId(), GUARANTEED_BYTES)
 
 
 def test_who_keeps_little_may_keep_that_whatever_others_keep() -> None:
     budget = MemoryQuota(LIMIT)
     budget.add(ClientId(CROWD), 2 * LIMIT)
-    assert budget.allows(ClientId(OTHER), SHARE_BYTES)
-    assert not budget.allows(ClientId(OTHER), SHARE_BYTES + 1)
+    assert budget.allows(ClientId(OTHER), GUARANTEED_BYTES)
+    assert not budget.allows(ClientId(OTHER), GUARANTEED_BYTES + 1)
 
 
 def test_a_budget_says_when_far_more_is_kept_than_there_should_be() -> None:
@@ -83,31 +83,33 @@ def test_the_largest_connection_of_an_address_goes_beyond_its_half() -> None:
 
 def test_many_small_connections_of_an_address_keep_no_more_than_its_half() -> None:
     held = InputQuota(LIMIT)
-    crowd = keepers(held, CROWD, iter([SHARE_BYTES] * 200))
+    crowd = keepers(held, CROWD, iter([GUARANTEED_BYTES] * 200))
     assert held.used == LIMIT // 2
     assert [keeper.has_given_up for keeper in crowd].count(False) == 32
 
 
 def test_a_connection_whose_address_holds_half_but_little_is_left_alone() -> None:
-    held = InputQuota(SHARE_BYTES)
-    (keeper,) = keepers(held, CROWD, iter([SHARE_BYTES - 1]))
-    assert (keeper.has_given_up, held.used) == (False, SHARE_BYTES - 1)
+    held = InputQuota(GUARANTEED_BYTES)
+    (keeper,) = keepers(held, CROWD, iter([GUARANTEED_BYTES - 1]))
+    assert (keeper.has_given_up, held.used) == (False, GUARANTEED_BYTES - 1)
 
 
 @pytest.mark.parametrize("peer", [None, OTHER])
 def test_a_newcomer_has_room_where_others_keep_all_that_they_may(peer: str | None) -> None:
     held = InputQuota(LIMIT)
-    crowds = [keepers(held, f"198.51.100.{number}", iter([SHARE_BYTES] * 64)) for number in range(10, 15)]
-    (newcomer,) = keepers(held, peer, iter([4 * SHARE_BYTES]))
+    crowds = [
+        keepers(held, f"198.51.100.{number}", iter([GUARANTEED_BYTES] * 64)) for number in range(10, 15)
+    ]
+    (newcomer,) = keepers(held, peer, iter([4 * GUARANTEED_BYTES]))
     assert not newcomer.has_given_up
     assert held.used <= LIMIT
     assert all(any(not keeper.has_given_up for keeper in crowd) for crowd in crowds)
 
 
 def test_connections_without_an_address_keep_little_each_until_it_is_far_too_much() -> None:
-    held = InputQuota(SHARE_BYTES)
-    crowd = keepers(held, None, iter([SHARE_BYTES] * (OVERFLOW_BYTES // SHARE_BYTES + 10)))
-    assert held.used <= SHARE_BYTES + OVERFLOW_BYTES
+    held = InputQuota(GUARANTEED_BYTES)
+    crowd = keepers(held, None, iter([GUARANTEED_BYTES] * (OVERFLOW_BYTES // GUARANTEED_BYTES + 10)))
+    assert held.used <= GUARANTEED_BYTES + OVERFLOW_BYTES
     assert [keeper.has_given_up for keeper in crowd].count(True) == 9
 
 
@@ -120,9 +122,9 @@ def test_what_is_kept_no_more_leaves_nothing_behind() -> None:
 
 def test_nobody_may_keep_more_while_far_too_much_is_kept() -> None:
     budget = MemoryQuota(LIMIT)
-    clients = [ClientId() for _ in range((LIMIT + OVERFLOW_BYTES) // SHARE_BYTES * 2)]
+    clients = [ClientId() for _ in range((LIMIT + OVERFLOW_BYTES) // GUARANTEED_BYTES * 2)]
     for client in clients:
         if budget.allows(client):
-            budget.add(client, SHARE_BYTES)
-    assert budget.used == LIMIT + OVERFLOW_BYTES + SHARE_BYTES
+            budget.add(client, GUARANTEED_BYTES)
+    assert budget.used == LIMIT + OVERFLOW_BYTES + GUARANTEED_BYTES
     assert not budget.allows(ClientId())

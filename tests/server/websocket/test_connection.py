@@ -14,7 +14,7 @@ from websockets.frames import Frame, Opcode
 from tests.server.conftest import NUMBER, OpenSite, Peer, Site, until
 from tests.server.websocket.test_frames import masked
 from wsnode.server.limits import Limits
-from wsnode.server.scheduling.memory_quota import SHARE_BYTES
+from wsnode.server.scheduling.memory_quota import GUARANTEED_BYTES
 from wsnode.server.server import RESTARTING
 
 LONG = 3600.0
@@ -444,7 +444,7 @@ async def test_replies_that_wait_for_all_clients_have_a_limit(open_site: OpenSit
             await stream.send_all(request * 30)
             await trio.testing.wait_all_tasks_blocked()
         # A turn ends with the reply that goes beyond its bytes, of which there are few when bytes are.
-        turn = SHARE_BYTES + 20_100
+        turn = GUARANTEED_BYTES + 20_100
         assert 200_000 <= site.server.shared.waiting.used < 200_000 + 3 * turn
         for stream in streams:
             answer = b""

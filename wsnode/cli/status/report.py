@@ -18,7 +18,7 @@ class _Head(msgspec.Struct):
 class _Score(msgspec.Struct):
     announce_delay: float = msgspec.field(name="announceDelay")
     read_p95: float = msgspec.field(name="readP95")
-    error_share: float = msgspec.field(name="errorShare")
+    error_rate: float = msgspec.field(name="errorShare")
 
 
 class _Upstream(msgspec.Struct):
@@ -127,5 +127,5 @@ def _upstream_line(upstream: _Upstream) -> str:
     score = upstream.score
     return line + (
         f", announces {score.announce_delay * 1000:.0f} ms behind the first, "
-        f"reads in {score.read_p95 * 1000:.0f} ms (p95), {score.error_share:.0%} errors"
+        f"reads in {score.read_p95 * 1000:.0f} ms (p95), {score.error_rate:.0%} errors"
     )

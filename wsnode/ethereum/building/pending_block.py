@@ -17,7 +17,7 @@ from wsnode.ethereum.snapshot import Snapshot
 from wsnode.ethereum.state import ChainSpec, InvalidBlockError, State
 from wsnode.jsonrpc.work import RunInThread, Step
 
-SHARE: Final = 0.1
+TIME_FRACTION: Final = 0.1
 """Share of the time that rebuilding the pending block on one head may take."""
 ALWAYS: Final = inf
 """Share with which the block is rebuilt after each change; for tests, which must not depend on the clock."""
@@ -58,7 +58,7 @@ class PendingBlockBuilder:
         *,
         next_block: Callable[[Header], NextBlockAttributes] = block_now,
         makes_blocks: bool = False,
-        share: float = SHARE,
+        share: float = TIME_FRACTION,
         timer: Callable[[], float] = time.perf_counter,
     ) -> None:
         """Begin; with `makes_blocks` (on a development chain) a pending block exists on proof of work too."""

@@ -23,10 +23,10 @@ class FilterQuota(msgspec.Struct, frozen=True):
     """API key or address for which the filter is counted; empty for no holder."""
     weight: int
     """Number of addresses and topics that the filter names."""
-    most: int
-    most_held: int
-    """Maximum number of filters of one holder; `most` is that of all."""
-    most_weight: int
+    max_filters: int
+    max_held: int
+    """Maximum number of filters of one holder; `max_filters` is that of all."""
+    max_weight: int
     """Maximum sum of the weights of all filters."""
 
 

@@ -230,12 +230,12 @@ class TransactionPool(PoolView):
     def _gas_limit(self) -> int:
         """Return the maximum gas of a transaction in the next block."""
         if self.next_gas_limit is None:
-            return self.at.room.gas_limit
+            return self.at.space.gas_limit
         return self.next_gas_limit(header_fields(self.at.header))
 
     def _stand_on(self, view: Snapshot) -> None:
         self.at = standpoint(view)
-        self._contents.cheapest.reprice(self.at.room.base_fee)
+        self._contents.cheapest.reprice(self.at.space.base_fee)
         self._note_change()
 
     def _settle(self, sender: SenderQueue, gas_limit: int) -> list[PoolEntry]:

@@ -23,7 +23,7 @@ class PoolState(msgspec.Struct, frozen=True):
 
     head: Head
     header: bytes
-    room: BlockSpace
+    space: BlockSpace
     state_root: Hash32
     """Root of the state after the head, with its patches."""
     chain_id: int
@@ -48,12 +48,12 @@ def standpoint(view: Snapshot) -> PoolState:
     assert header is not None, "the head is stored"
     fields = header_fields(header)
     blobs = view.spec.blob_parameters(fields.timestamp)
-    room = BlockSpace(
+    space = BlockSpace(
         base_fee=view.spec.next_base_fee(fields),
         blob_fee=view.spec.next_blob_base_fee(fields),
         gas_limit=fields.gas_limit,
         blobs=blobs[1] if blobs else 0,
     )
     return PoolState(
-        view.head, header, room, state_patches.state_root(view.reader, view.number), view.chain_id
+        view.head, header, space, state_patches.state_root(view.reader, view.number), view.chain_id
     )

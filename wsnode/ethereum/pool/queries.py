@@ -66,7 +66,7 @@ class PoolView:
 
         By default fees and gas limit follow from the head. The transactions may exceed the block's gas limit.
         """
-        following = self.at.room
+        following = self.at.space
         block = BlockSpace(
             base_fee=following.base_fee if base_fee is None else base_fee,
             blob_fee=following.blob_fee if blob_fee is None else blob_fee,

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from wsnode.ethereum.building.gas_limit import GAS_LIMIT_TARGET
 from wsnode.ethereum.building.next_block import NextBlockAttributes, block_now
-from wsnode.ethereum.building.pending_block import ALWAYS, SHARE
+from wsnode.ethereum.building.pending_block import ALWAYS, TIME_FRACTION
 from wsnode.ethereum.chain import Chain
 from wsnode.ethereum.codec.rows import Header
 from wsnode.ethereum.live.block_barrier import Announced, BlockBarrier, nothing_known
@@ -112,7 +112,7 @@ def build_registry(
     """
     registry = ChainRegistry({**(unavailable or {}), **sending.NO_POOL})
     next_block: Callable[[Header], NextBlockAttributes] = partial(block_now, gas_limit_target=gas_limit)
-    share = SHARE
+    share = TIME_FRACTION
     if development is not None:
         next_block, share = development.control.next_block, ALWAYS
     pending = PendingState(

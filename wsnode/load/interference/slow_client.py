@@ -29,7 +29,7 @@ def measure_slow_client(url: str, samples: ChainSamples, seconds: float) -> Slow
     Raises:
         ConnectionError: The node refused or closed the ordinary client's connection.
     """
-    params = [hex(samples.largest_block), True]
+    params = [hex(samples.fullest_block), True]
     size = block_bytes(url, params)
     count = max(1, min(MAX_REQUESTS, ASKED_BYTES // size))
     before, meanwhile, slow = (

@@ -19,7 +19,7 @@ SUBSCRIBE_SECONDS: Final = 30.0
 STALL_SECONDS: Final = 30.0
 """Seconds after which a call is given up if no subscriber has received its block, and the next one is made.
 """
-GRACE_SECONDS: Final = 5.0
+QUIET_SECONDS: Final = 5.0
 """Seconds without a notification, after the last block, until the wait for more ends."""
 TURN_SECONDS: Final = 0.05
 SLICES: Final = 120
@@ -225,7 +225,7 @@ class _LagRun:
         except ConnectionError as error:
             self.failure = str(error)
         seconds = time.monotonic() - began
-        self._wait_grace()
+        self._wait_quiet()
         used = use.parts()
         self.tally.end()
         for measured in (self.tally.after_first, self.tally.after_call):
@@ -246,13 +246,13 @@ class _LagRun:
                 if show(self._line(passed)):
                     return
 
-    def _wait_grace(self) -> None:
-        latest, end = time.monotonic() + KEPT_SECONDS, time.monotonic() + GRACE_SECONDS
+    def _wait_quiet(self) -> None:
+        latest, end = time.monotonic() + KEPT_SECONDS, time.monotonic() + QUIET_SECONDS
         heard = self.tally.heard.total()
         while time.monotonic() < min(end, latest) and not self._is_over:
             self._turn(TURN_SECONDS)
             if self.tally.heard.total() > heard:
-                heard, end = self.tally.heard.total(), time.monotonic() + GRACE_SECONDS
+                heard, end = self.tally.heard.total(), time.monotonic() + QUIET_SECONDS
 
     @property
     def _is_over(self) -> bool:

@@ -26,12 +26,12 @@ class SampledNode(Protocol):
 
 
 class ChainSamples(msgspec.Struct, frozen=True):
-    """Blocks, transactions, addresses and calls of a chain; `largest_block` has most transactions."""
+    """Blocks, transactions, addresses and calls of a chain; `fullest_block` has most transactions."""
 
     head: int
     numbers: list[int]
     last_hash: str
-    largest_block: int
+    fullest_block: int
     transactions: list[str]
     addresses: list[str]
     contracts: list[str]
@@ -68,7 +68,7 @@ def take_samples(node: SampledNode) -> ChainSamples:
         head=head,
         numbers=[decode_quantity(block.number) for block in blocks] or [head],
         last_hash=blocks[-1].hash if blocks else "",
-        largest_block=_largest(blocks, head),
+        fullest_block=_largest(blocks, head),
         transactions=[transaction.hash for transaction in transactions],
         addresses=_addresses(blocks, transactions),
         contracts=contracts,

@@ -24,7 +24,7 @@ logger = logging.getLogger("wsnode.node")
 
 KILL_SECONDS = 0.95
 """Seconds in which workers have to end after the second signal."""
-SPARE_SECONDS = 3.0
+CLOSING_SECONDS = 3.0
 """Seconds beyond a worker's own grace periods, after which it is killed."""
 
 
@@ -91,7 +91,7 @@ class MultiProcessNode:
             else:
                 self._is_ending = True
                 self._parent.drain(restarts=number == signal.SIGTERM)
-                seconds = self._config.limits.ending_seconds + SPARE_SECONDS
+                seconds = self._config.limits.ending_seconds + CLOSING_SECONDS
                 nursery.start_soon(self._kill_after, seconds)
 
     async def _kill_after(self, seconds: float) -> None:

@@ -36,7 +36,7 @@ from wsnode.server.limits import Limits
 from wsnode.server.scheduling.client_quota import ClientQuota
 from wsnode.server.scheduling.executor import too_many_calls
 from wsnode.server.scheduling.fair_limiter import first_turn
-from wsnode.server.scheduling.memory_quota import SHARE_BYTES
+from wsnode.server.scheduling.memory_quota import GUARANTEED_BYTES
 from wsnode.server.shared import Shared
 from wsnode.server.transport.chunking import PARCEL_BYTES, coalesce
 from wsnode.server.transport.transport import Transport, linger, receive_by, receive_within, send_all
@@ -190,7 +190,7 @@ class HttpConnection:
         shared = self._service.shared
         answered = self._try_fast_path(repeated.route, repeated.fast_path, body)
         # Where others are slow to read, the reply is counted, and a long one may be compressed.
-        most = min(SHARE_BYTES, self._limits.deflate_bytes - 1)
+        most = min(GUARANTEED_BYTES, self._limits.deflate_bytes - 1)
         if answered is None or len(answered[0]) > most or shared.waiting.used or self._is_last:
             return await self._send_last_or_not(await self._answer_repeated(repeated, body, answered))
         shared.counters.http_requests += 1

@@ -6,7 +6,7 @@ from typing import Final
 
 import msgspec
 
-from wsnode.jsonrpc.method import BOUNDS
+from wsnode.jsonrpc.method import BUCKET_SECONDS
 from wsnode.server.metric_definitions import METRICS, MetricDefinition, NodePart
 from wsnode.server.observability.families import Family, Sample
 
@@ -17,7 +17,7 @@ LABEL_BYTES: Final = 4
 """Estimated bytes of a label besides its texts; `SAMPLE_BYTES` is that of a sample."""
 MAX_CHARACTERS: Final = 256
 """Maximum characters of a meaning and of a label's value."""
-BUCKETS: Final = frozenset((*map(str, BOUNDS), "+Inf"))
+BUCKETS: Final = frozenset((*map(str, BUCKET_SECONDS), "+Inf"))
 
 
 DECLARED: Final = {name: each for name, each in METRICS.items() if each.part is not NodePart.MASTER}

@@ -35,7 +35,7 @@ def family_of(name: str, samples: Mapping[Labels, float]) -> Family:
 
 
 def added(processes: Iterable[Iterable[Family]]) -> list[Family]:
-    """Return the sum over several processes, sample by sample; for `is_largest` metrics the largest value."""
+    """Return the sum over several processes, sample by sample; for `is_max` metrics the largest value."""
     first = dict[str, Family]()
     sums = dict[str, dict[tuple[str, Labels], float]]()
     for families in processes:
@@ -44,7 +44,7 @@ def added(processes: Iterable[Iterable[Family]]) -> list[Family]:
             of_family = sums.setdefault(family.name, {})
             for sample in family.samples:
                 place = sample.name, tuple(sample.labels.items())
-                if family.name in METRICS and METRICS[family.name].is_largest:
+                if family.name in METRICS and METRICS[family.name].is_max:
                     of_family[place] = max(of_family.get(place, 0.0), sample.value)
                 else:
                     of_family[place] = of_family.get(place, 0.0) + sample.value

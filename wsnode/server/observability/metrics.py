@@ -18,7 +18,7 @@ from prometheus_client.core import (
 from prometheus_client.exposition import CONTENT_TYPE_PLAIN_0_0_4
 from prometheus_client.registry import Collector
 
-from wsnode.jsonrpc.method import BOUNDS, DurationMeter, Method
+from wsnode.jsonrpc.method import BUCKET_SECONDS, DurationMeter, Method
 from wsnode.jsonrpc.registry import Registry
 from wsnode.server.limits import Limits
 from wsnode.server.metric_definitions import definition_of
@@ -35,7 +35,7 @@ _FAMILIES: Final = {
     "gauge": GaugeMetricFamily,
     "histogram": HistogramMetricFamily,
 }
-BOUNDS_SHOWN = ("connections", "all_subscriptions", "output_bytes", "input_bytes", "calls", "versions")
+LIMITS_SHOWN = ("connections", "all_subscriptions", "output_bytes", "input_bytes", "calls", "versions")
 OWN: Final = Path("/proc/self")
 FILES: Final = OWN / "fd"
 PAGE: Final = resource.getpagesize()
@@ -216,7 +216,7 @@ class Metrics(Collector):
         }
         for name, number in numbers.items():
             yield _labelled(name, {(): number})
-        yield _labelled("wsnode_limit", {(name,): getattr(limits, name) for name in BOUNDS_SHOWN})
+        yield _labelled("wsnode_limit", {(name,): getattr(limits, name) for name in LIMITS_SHOWN})
         yield _labelled("wsnode_subscriptions", shared.open_subscriptions)
         refusals = {(str(status),): count for status, count in counters.refusals.items()}
         yield _labelled("wsnode_http_errors_total", refusals)
@@ -266,7 +266,7 @@ def page_of(families: Iterable[Family]) -> tuple[int, str, bytes]:
 def buckets(meter: DurationMeter) -> list[tuple[str, float]]:
     """Return the cumulative buckets of a histogram: upper bound as text, and number of calls up to it."""
     found, total = list[tuple[str, float]](), 0
-    for bound, count in zip((*map(str, BOUNDS), "+Inf"), meter.counts, strict=True):
+    for bound, count in zip((*map(str, BUCKET_SECONDS), "+Inf"), meter.counts, strict=True):
         total += count
         found.append((bound, total))
     return found

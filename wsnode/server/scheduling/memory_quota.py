@@ -13,17 +13,17 @@ AGAIN_SECONDS = 0.05
 """Seconds between two checks by a waiting call for room."""
 WOKEN_AT_ONCE = 4
 """Calls woken at each change. Every connection may have one, and a change makes room for few."""
-SHARE_BYTES = 64 * 1024
+GUARANTEED_BYTES = 64 * 1024
 """Bytes guaranteed to each peer even above the limit, so that none is starved by others."""
 
 
 class MemoryQuota(ResourceQuota):
-    """Quota of bytes held by connections; a client may hold `SHARE_BYTES` even when the quota is used up."""
+    """Quota of bytes held by connections; a client may hold `GUARANTEED_BYTES` even when it is used up."""
 
     __slots__ = ("on_overflow",)
 
     def __init__(self, limit: int) -> None:
-        super().__init__(limit, little=SHARE_BYTES)
+        super().__init__(limit, little=GUARANTEED_BYTES)
         self.on_overflow: Callable[[], None] | None = None
         """Callback while the bytes exceed the limit by `OVERFLOW_BYTES`: many clients may get one more reply
         each.
@@ -51,7 +51,7 @@ class MemoryQuota(ResourceQuota):
 
         Once `OVERFLOW_BYTES` are used up too, no connection may, however little it holds.
         """
-        if self.held_by(client) + more <= SHARE_BYTES:
+        if self.held_by(client) + more <= GUARANTEED_BYTES:
             return self.used <= self.limit + OVERFLOW_BYTES
         return self.admits(client)
 
@@ -106,12 +106,12 @@ class InputQuota(MemoryQuota):
     def _evict(self, peer: Any) -> bool:
         """Evict the largest connection of a peer, and return True.
 
-        A peer with at most `SHARE_BYTES` is spared, with False, until the limit is exceeded by
+        A peer with at most `GUARANTEED_BYTES` is spared, with False, until the limit is exceeded by
         `OVERFLOW_BYTES`.
         """
         mine = (holder for holder in self._holders if quota_key(holder.client) == peer)
         largest = max(mine, key=self._holders.__getitem__)
-        if self.held_by(peer) <= SHARE_BYTES and self.used <= self.limit + OVERFLOW_BYTES:
+        if self.held_by(peer) <= GUARANTEED_BYTES and self.used <= self.limit + OVERFLOW_BYTES:
             return False
         self._count(largest, 0)
         largest.evict()

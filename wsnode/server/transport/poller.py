@@ -18,7 +18,7 @@ from typing import Protocol, TypeAlias
 import trio
 
 from wsnode._native.wire import FastPath, SocketQueue
-from wsnode.jsonrpc.method import FIRST_BOUND
+from wsnode.jsonrpc.method import FIRST_BUCKET_SECONDS
 from wsnode.server.transport.epoll import ARRIVED, EpollPoller, Poller, new_poller
 from wsnode.server.transport.event_loop import WaitOutcome, trio_waits_by
 
@@ -114,7 +114,7 @@ class Reactor:
         """Sockets that have more bytes than were read."""
         self._unread = set[int]()
         """Sockets without a reader that may have unread bytes, reported already by their last event."""
-        self._due = SocketQueue(RECEIVE_BYTES, FIRST_BOUND, counts_suspension=counts_suspension)
+        self._due = SocketQueue(RECEIVE_BYTES, FIRST_BUCKET_SECONDS, counts_suspension=counts_suspension)
         """Queue of sockets with unread bytes."""
         self._note_due = 0.0
         self._left_at = 0.0

@@ -21,7 +21,7 @@ from wsnode.jsonrpc.fast_path import FastPath
 from wsnode.jsonrpc.work import CallTask, size_of
 from wsnode.server.scheduling.client_quota import ClientQuota
 from wsnode.server.scheduling.fair_limiter import first_turn
-from wsnode.server.scheduling.memory_quota import SHARE_BYTES
+from wsnode.server.scheduling.memory_quota import GUARANTEED_BYTES
 from wsnode.server.shared import Shared
 from wsnode.server.transport.transport import Transport, linger
 from wsnode.server.websocket.call_tasks import CallTasks
@@ -319,7 +319,7 @@ class WebSocketConnection:
     @property
     def burst_bytes(self) -> int:
         """Return the maximum number of bytes that the engine's replies to one burst may have together."""
-        return SHARE_BYTES
+        return GUARANTEED_BYTES
 
     def fast_reply_limit(self) -> int:
         """Record that the fast path tries to answer arrived bytes; return the maximum number of bytes of a
@@ -374,7 +374,7 @@ class WebSocketConnection:
             return data
         if self._outbox.output_bytes:
             return data
-        if (answered := fast_path.try_answer(data, self._fast_reply_limit, SHARE_BYTES)) is None:
+        if (answered := fast_path.try_answer(data, self._fast_reply_limit, GUARANTEED_BYTES)) is None:
             return data
         frames, size, counts, _moment = answered
         seconds = time.perf_counter() - began

@@ -8,7 +8,7 @@ import trio
 
 from wsnode.jsonrpc.resource_quota import ClientId
 from wsnode.jsonrpc.work import Reply, pieces_of, size_of
-from wsnode.server.scheduling.memory_quota import SHARE_BYTES, MemoryQuota
+from wsnode.server.scheduling.memory_quota import GUARANTEED_BYTES, MemoryQuota
 from wsnode.server.transport.transport import Transport
 from wsnode.server.websocket.frames import text_frame
 
@@ -106,7 +106,7 @@ class Outbox:
         with sixteen large replies each a fifth more processor time.
         """
         room = min(TURN_BYTES, self.limit - self.output_bytes - self._aside)
-        return room if self._quota.is_ample(room) else min(room, SHARE_BYTES)
+        return room if self._quota.is_ample(room) else min(room, GUARANTEED_BYTES)
 
     @property
     def is_idle(self) -> bool:

@@ -71,7 +71,7 @@ Handler: TypeAlias = Callable[..., Any]
 
 FAMILIES: Final[tuple[Family, ...]] = ("alt", "starknet")
 CONTRACT_ERRORS: Final = (block_not_found(), contract_not_found())
-ROOM_ERRORS: Final = (transactions_unavailable(0), limit_exceeded("subscription limit exceeded"))
+SUBSCRIBE_ERRORS: Final = (transactions_unavailable(0), limit_exceeded("subscription limit exceeded"))
 BLOCK_ERRORS: Final = (block_not_found(), transactions_unavailable(0))
 
 
@@ -184,13 +184,13 @@ def _add_subscriptions(registry: Registry, family: Family, hub: StarknetHub) -> 
 
     methods = StarknetSubscriptionMethods(hub, family)
     of_blocks = (block_not_found(), too_many_blocks_back())
-    of_transactions = (*of_blocks, too_many_senders(), *ROOM_ERRORS)
+    of_transactions = (*of_blocks, too_many_senders(), *SUBSCRIBE_ERRORS)
     for name, handler, errors in (
         ("subscribeNewHeads", methods.subscribe_new_heads, of_blocks),
-        ("subscribeEvents", methods.subscribe_events, (*of_blocks, too_many_keys(), *ROOM_ERRORS)),
+        ("subscribeEvents", methods.subscribe_events, (*of_blocks, too_many_keys(), *SUBSCRIBE_ERRORS)),
         ("subscribeNewTransactions", methods.subscribe_new_transactions, of_transactions),
         ("subscribeNewTransactionReceipts", methods.subscribe_new_transaction_receipts, of_transactions),
-        ("subscribeTransactionStatus", methods.subscribe_transaction_status, ROOM_ERRORS),
+        ("subscribeTransactionStatus", methods.subscribe_transaction_status, SUBSCRIBE_ERRORS),
     ):
         add(name, handler, *errors, result=SUBSCRIPTION)
     add("unsubscribe", methods.unsubscribe, invalid_subscription_id(), result={"const": True})

@@ -52,7 +52,7 @@ class CallBounds(msgspec.Struct, frozen=True):
     reads: int
     bytes: int
     call_seconds: float
-    share: float
+    time_fraction: float
     proofs: int
     """Values that may be requested after each block of a light folder."""
 
@@ -120,7 +120,7 @@ class CallFeed:
         """Outcomes at earlier states that are still to be found."""
         self._woken = trio.Event()
         self._rested = trio.Event()
-        self._pace, self._late_pace = TimeShare(bounds.share), TimeShare(bounds.share / 2)
+        self._pace, self._late_pace = TimeShare(bounds.time_fraction), TimeShare(bounds.time_fraction / 2)
         self._lateness = trio.Event()
         self._pinned: Head | None = None
         """Block after which late lists run, beside the others; None if none does."""

@@ -115,7 +115,7 @@ def add_methods(registry: Registry, limits: CallLimits) -> None:
         registry.method,
         result=list_of(ADDRESS),
         errors=(*HISTORY_ERRORS, PRUNED),
-        deadline=limits.trace_longest_seconds,
+        deadline=limits.trace_max_seconds,
         timeout_error=modified.timed_out,
     )
     method("debug_getModifiedAccountsByNumber")(modified.by_number)

@@ -103,6 +103,6 @@ def add_methods(registry: Registry, limits: CallLimits, pending: PendingState) -
         result=_RANGE,
         errors=HISTORY_ERRORS,
         contracts=account_of,
-        deadline=limits.trace_longest_seconds,
+        deadline=limits.trace_max_seconds,
         timeout_error=ranges.timed_out,
     )(ranges.storage_range_at)

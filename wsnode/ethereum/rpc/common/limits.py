@@ -111,7 +111,7 @@ class CallLimits(msgspec.Struct, frozen=True, kw_only=True):
     """Seconds: the trace of one transaction or call that names no `timeout`. Beyond it: -32000 `execution
     timeout`.
     """
-    trace_longest_seconds: Seconds = 60.0
+    trace_max_seconds: Seconds = 60.0
     """Seconds: the time of a call of `debug_trace…`, `trace_…` or `ots_…`, whatever `timeout` it names; of
     `debug_executionWitness`, `debug_storageRangeAt` and `debug_getModifiedAccounts…`. Beyond it: -32000
     `execution timeout`.

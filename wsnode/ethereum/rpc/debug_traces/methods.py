@@ -366,7 +366,7 @@ def add_methods(registry: Registry, limits: CallLimits, pending: PendingState) -
     """Register this module's methods."""
     traces = DebugTraceMethods(limits, pending)
     method = partial(
-        registry.method, deadline=limits.trace_longest_seconds, timeout_error=traces.timed_out, errors=_ERRORS
+        registry.method, deadline=limits.trace_max_seconds, timeout_error=traces.timed_out, errors=_ERRORS
     )
     method("debug_traceTransaction", result=TRACE)(traces.trace_transaction)
     method("debug_traceBlockByNumber", result=TRACES)(traces.trace_block_by_number)

@@ -75,6 +75,6 @@ def add_methods(registry: Registry, limits: CallLimits, pending: PendingState) -
         "debug_executionWitness",
         result=WITNESS,
         errors=HISTORY_ERRORS,
-        deadline=limits.trace_longest_seconds,
+        deadline=limits.trace_max_seconds,
         timeout_error=witnesses.timed_out,
     )(witnesses.execution_witness)

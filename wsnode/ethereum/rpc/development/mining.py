@@ -382,6 +382,6 @@ def add_detailed_mining(registry: Registry, mined: MinedBlockMethods, limits: Ca
             view=False,
             decoder=ArgumentOrListParameters(MineParameters),
             result=list_of(or_null(reference("MinedBlock"))),
-            deadline=limits.trace_longest_seconds,
+            deadline=limits.trace_max_seconds,
             timeout_error=mined.timed_out,
         )(mined.mine)

@@ -15,7 +15,7 @@ from wsnode.jsonrpc.resource_quota import ResourceQuota
 _IDENTITY_BYTES: Final = 16
 IDENTITY_LENGTH: Final = 2 + 2 * _IDENTITY_BYTES
 """Characters of a filter's id."""
-NO_ROOM: Final = limit_exceeded("no room for filters")
+FILTERS_UNAVAILABLE: Final = limit_exceeded("no room for filters")
 """The error if nothing can be written: the disk on which several processes keep filters is full."""
 
 

@@ -14,7 +14,7 @@ from wsnode.ethereum.rpc.common.limits import CallLimits
 from wsnode.ethereum.rpc.common.lookup import require_kept
 from wsnode.ethereum.rpc.common.parameters import Flag
 from wsnode.ethereum.rpc.logs.filter_changes import ChainFilter, Filter, PendingFilter, Slices
-from wsnode.ethereum.rpc.logs.filter_table import NO_ROOM, FilterTable, InMemoryFilters
+from wsnode.ethereum.rpc.logs.filter_table import FILTERS_UNAVAILABLE, FilterTable, InMemoryFilters
 from wsnode.ethereum.rpc.logs.methods import LOG_ERRORS, LogMethods, LogParameters, contracts_of, wanted_logs
 from wsnode.ethereum.rpc.logs.schemas import CHANGES, IDENTITY, LOGS
 from wsnode.ethereum.rpc.logs.subscription_options import IdParameters
@@ -119,7 +119,7 @@ def not_found() -> RpcError:
 
 CHANGES_ERRORS: Final = (
     not_found(),
-    NO_ROOM,
+    FILTERS_UNAVAILABLE,
     limit_exceeded("pending transactions were missed"),
     RpcError(RESOURCE_NOT_FOUND, "the cursor's block is unknown"),
 )
@@ -130,12 +130,18 @@ def add_methods(
 ) -> None:
     """Register this module's methods; `table` keeps the filters, in this process's memory if None."""
     filters = FilterMethods(feed, limits, table)
-    making = partial(registry.method, result=IDENTITY, errors=(limit_exceeded("too many filters"), NO_ROOM))
+    making = partial(
+        registry.method, result=IDENTITY, errors=(limit_exceeded("too many filters"), FILTERS_UNAVAILABLE)
+    )
     making("eth_newFilter", contracts=contracts_of)(filters.new_filter)
     making("eth_newBlockFilter")(filters.new_block_filter)
     making("eth_newPendingTransactionFilter", contracts=attrgetter("receivers"))(filters.new_pending_filter)
-    registry.method("eth_uninstallFilter", caller=True, result=BOOLEAN, errors=(NO_ROOM,))(filters.uninstall)
+    registry.method("eth_uninstallFilter", caller=True, result=BOOLEAN, errors=(FILTERS_UNAVAILABLE,))(
+        filters.uninstall
+    )
     timed_out = limit_exceeded("query timeout exceeded")
     polling = partial(registry.method, deadline=limits.logs_seconds, timeout_error=timed_out)
     polling("eth_getFilterChanges", result=CHANGES, errors=CHANGES_ERRORS)(filters.changes)
-    polling("eth_getFilterLogs", result=LOGS, errors=(not_found(), NO_ROOM, *LOG_ERRORS))(filters.logs)
+    polling("eth_getFilterLogs", result=LOGS, errors=(not_found(), FILTERS_UNAVAILABLE, *LOG_ERRORS))(
+        filters.logs
+    )

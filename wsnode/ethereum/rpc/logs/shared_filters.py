@@ -21,8 +21,8 @@ from wsnode.ethereum.rpc.common.parameters import NumberOrTag
 from wsnode.ethereum.rpc.logs.filter_changes import ChainFilter, Filter
 from wsnode.ethereum.rpc.logs.filter_object import FilterObject
 from wsnode.ethereum.rpc.logs.filter_table import (
+    FILTERS_UNAVAILABLE,
     IDENTITY_LENGTH,
-    NO_ROOM,
     InMemoryFilters,
     new_identity,
     require_room,
@@ -244,7 +244,7 @@ class SharedFilters:
         try:
             return self._write(change)
         except FilterWriteError:
-            raise NO_ROOM from None
+            raise FILTERS_UNAVAILABLE from None
 
     def _write(self, change: Callable[[Writer], Changed]) -> Changed:
         try:

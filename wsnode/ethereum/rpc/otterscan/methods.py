@@ -89,9 +89,7 @@ def add_methods(registry: Registry, limits: CallLimits, pending: PendingState) -
         AccountHistoryMethods(limits),
     )
     searching = TransactionSearchMethods(limits)
-    method = partial(
-        registry.method, deadline=limits.trace_longest_seconds, timeout_error=searching.timed_out
-    )
+    method = partial(registry.method, deadline=limits.trace_max_seconds, timeout_error=searching.timed_out)
     of_transaction = partial(method, errors=(*TRACE_ERRORS, TRANSACTION_NOT_FOUND))
     of_transaction("ots_getInternalOperations", result=OPERATIONS)(inside.get_internal_operations)
     of_transaction("ots_traceTransaction", result=CALLS)(inside.trace_transaction)

@@ -25,7 +25,7 @@ def add_methods(registry: Registry, limits: CallLimits, pending: PendingState) -
     blocks, calls = BlockTraceMethods(limits, pending), CallTraceMethods(limits, pending)
     method = partial(
         registry.method,
-        deadline=limits.trace_longest_seconds,
+        deadline=limits.trace_max_seconds,
         timeout_error=blocks.timed_out,
         errors=TRACE_ERRORS,
     )

@@ -49,7 +49,7 @@ HELD_SECONDS: Final = 3.0
 MAX_HELD: Final = 4096
 MAX_STARTS: Final = 5
 """Starts of one worker before the node gives up, if each process is killed before it is ready."""
-ROOM_SECONDS: Final = 0.01
+AGAIN_SECONDS: Final = 0.01
 """Seconds before a connection is passed on again, where no worker could take it."""
 
 Question = TypeVar("Question")
@@ -395,7 +395,7 @@ class Master:
                 if self._is_ending:
                     connected.close()
                     return
-                await trio.sleep(ROOM_SECONDS)
+                await trio.sleep(AGAIN_SECONDS)
         except trio.Cancelled:
             connected.close()
             raise

@@ -8,7 +8,7 @@ from wsnode.node.workers.pending_requests import PendingRequests
 from wsnode.server.http.connection import PageContent
 from wsnode.server.server import Server
 
-PATIENCE_SECONDS = 2.0
+TIMEOUT_SECONDS = 2.0
 """Seconds without an answer after which a worker reports itself alone: the parent may have ended."""
 TELL_SECONDS = 1.0
 """Seconds between reports of a worker that has done something; a killed worker loses the counts since then.
@@ -64,6 +64,6 @@ class WorkerMetricsClient:
 
     async def _ask(self) -> ProcessMetrics:
         answer = await self._questions.ask(
-            lambda number: self._channel.post(MetricsRequest(number)), PATIENCE_SECONDS
+            lambda number: self._channel.post(MetricsRequest(number)), TIMEOUT_SECONDS
         )
         return answer or self._report()

@@ -17,7 +17,7 @@ from wsnode.node.workers.messages import (
 )
 from wsnode.node.workers.pending_requests import PendingRequests
 
-PATIENCE_SECONDS: Final = 1.0
+TIMEOUT_SECONDS: Final = 1.0
 """Seconds for which a sender waits at most for other workers, since one of them may be ending."""
 
 
@@ -52,10 +52,10 @@ class PoolSync:
                         self._channel.post(AddTransactionsRequest(0, network, part, slot))
 
     async def _relay(self, network: str, encoded: bytes) -> None:
-        """Return once all other workers have a transaction, or after `PATIENCE_SECONDS`."""
+        """Return once all other workers have a transaction, or after `TIMEOUT_SECONDS`."""
         await self._questions.ask(
             lambda number: self._channel.post(AddTransactionsRequest(number, network, [bytes(encoded)])),
-            PATIENCE_SECONDS,
+            TIMEOUT_SECONDS,
         )
 
     def _take(self, network: str, encoded: list[bytes]) -> None:

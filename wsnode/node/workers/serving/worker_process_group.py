@@ -29,7 +29,7 @@ from wsnode.node.workers.serving.sync_proxy import SyncProxy
 from wsnode.node.workers.serving.sync_publisher import SyncPublisher
 from wsnode.upstream.errors import SendFailedError
 
-PATIENCE_SECONDS: Final = 12.0
+TIMEOUT_SECONDS: Final = 12.0
 """Seconds for which a sender waits: longer than the process that follows waits for its nodes."""
 INQUIRY_SECONDS: Final = 3.0
 
@@ -132,7 +132,7 @@ class WorkerSiblings:
     async def _send(self, network: str, relay: Relay | None, encoded: bytes) -> None:
         sent = await self._questions.ask(
             lambda number: self._channel.post(SyncRequest(number, network, bytes(encoded))),
-            PATIENCE_SECONDS,
+            TIMEOUT_SECONDS,
         )
         if sent is None:
             raise SendFailedError("the process that follows does not answer")

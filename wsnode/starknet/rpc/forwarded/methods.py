@@ -62,7 +62,7 @@ class ForwardedMethod(msgspec.Struct, frozen=True):
     summary: str
     errors: Sequence[RpcError] = ()
     contracts: Callable[[Any], list[int] | None] | None = None
-    most_values: int = 0
+    max_values: int = 0
     """Number of JSON values that the parameters may have, where the session's bound is lower."""
 
 
@@ -128,7 +128,7 @@ FORWARDED: Final[dict[str, ForwardedMethod]] = {
         DeclareParams,
         SENT_CLASS,
         "Return the hashes of a sent DECLARE transaction and of its class.",
-        most_values=MAX_DECLARED_VALUES,
+        max_values=MAX_DECLARED_VALUES,
     ),
     "addDeployAccountTransaction": ForwardedMethod(
         DeployAccountParams,
@@ -166,7 +166,7 @@ def add_forwarded(
             result=method.result,
             errors=(*method.errors, *FORWARDING_ERRORS),
             contracts=method.contracts,
-            most_values=method.most_values,
+            max_values=method.max_values,
         )(_handler(name, method, snapshot_of))
 
 
