@@ -7,7 +7,7 @@ use std::sync::atomic::Ordering::SeqCst;
 /// Tolerance of rounding, in seconds and in credits: a thousand times the loss of 64 bits in either.
 const SLACK: f64 = 1e-7;
 /// Credits a second in place of zero: one in three hundred years.
-const LEAST_RATE: f64 = 1e-10;
+const MIN_RATE: f64 = 1e-10;
 
 /// Rate of a key: credits coming back each second, credits that can be saved up, and the cost of the dearest
 /// call.
@@ -25,7 +25,7 @@ pub struct Rate {
 /// and one exchange are therefore exact, whatever other processes do meanwhile. As in a token bucket, a call
 /// dearer than all saved credits needs a full bucket, and leaves it below empty.
 pub fn charge(word: &AtomicU64, now: f64, rate: Rate, cost: f64) -> f64 {
-    let per_second = rate.per_second.max(LEAST_RATE);
+    let per_second = rate.per_second.max(MIN_RATE);
     // What was owed at another rate is never more than can be owed at this one.
     let most = rate.burst.max(rate.dearest);
     let mut known = word.load(SeqCst);

@@ -16,10 +16,10 @@ use super::merkle::{bytes_leaf, bytes_root, depth, hash_pair, is_branch, merklei
 use super::refusal::Refusal;
 
 /// Longest answer that is read, in bytes; an answer with a committee of 512 keys has about 60 kB.
-const MOST_BYTES: usize = 4 << 20;
+const MAX_BYTES: usize = 4 << 20;
 /// Maximum number of updates in a list (beacon-APIs: MAX_REQUEST_LIGHT_CLIENT_UPDATES).
-const MOST_UPDATES: usize = 128;
-const MOST_EXTRA_BYTES: usize = 32;
+const MAX_UPDATES: usize = 128;
+const MAX_EXTRA_BYTES: usize = 32;
 pub const KEY_BYTES: usize = 48;
 pub const SIGNATURE_BYTES: usize = 96;
 
@@ -266,8 +266,8 @@ pub fn decode_update(
 /// Return the answers of a JSON list of at most 128 updates, each the bytes of an object for `decode_update`.
 pub fn split_answers(list: &[u8]) -> Result<Vec<&[u8]>, Refusal> {
     let answers: Vec<&RawValue> = read(text(list)?)?;
-    if answers.len() > MOST_UPDATES {
-        return Err(Refusal::malformed(format!("{} updates, {MOST_UPDATES} at most", answers.len())));
+    if answers.len() > MAX_UPDATES {
+        return Err(Refusal::malformed(format!("{} updates, {MAX_UPDATES} at most", answers.len())));
     }
     Ok(answers.into_iter().map(|answer| answer.get().as_bytes()).collect())
 }
@@ -319,8 +319,8 @@ fn read_answer(answer: &[u8]) -> Result<(&'static ForkForm, &str), Refusal> {
 }
 
 fn text(bytes: &[u8]) -> Result<&str, Refusal> {
-    if bytes.len() > MOST_BYTES {
-        return Err(Refusal::malformed(format!("{} bytes, {MOST_BYTES} at most", bytes.len())));
+    if bytes.len() > MAX_BYTES {
+        return Err(Refusal::malformed(format!("{} bytes, {MAX_BYTES} at most", bytes.len())));
     }
     std::str::from_utf8(bytes).map_err(Refusal::malformed)
 }
@@ -559,7 +559,7 @@ fn read_payload(text: &str, members: usize) -> Result<PayloadHeader, Refusal> {
 }
 
 fn read_extra_data(text: &str) -> Result<Vec<u8>, Refusal> {
-    let bytes = decode_hex(text).filter(|bytes| bytes.len() <= MOST_EXTRA_BYTES);
+    let bytes = decode_hex(text).filter(|bytes| bytes.len() <= MAX_EXTRA_BYTES);
     bytes.ok_or_else(|| Refusal::malformed(format!("{:?} is not extra data", start_of(text))))
 }
 

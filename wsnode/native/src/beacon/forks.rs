@@ -13,7 +13,7 @@ const BLOCK_HASH_MEMBER: u64 = 12;
 /// `DOMAIN_SYNC_COMMITTEE` of altair/beacon-chain.md.
 const SYNC_COMMITTEE_DOMAIN: [u8; 4] = [7, 0, 0, 0];
 /// Maximum number of members of a sync committee; the mainnet preset has 512.
-const MOST_MEMBERS: u64 = 8192;
+const MAX_MEMBERS: u64 = 8192;
 
 /// Forks of the beacon chain with known light-client data, in the order of `FORMS`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -129,7 +129,7 @@ pub struct BeaconConfig {
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 pub enum BeaconConfigError {
     #[error(
-        "a committee of {0} members: a multiple of 8 up to {MOST_MEMBERS} that is a power of two is needed"
+        "a committee of {0} members: a multiple of 8 up to {MAX_MEMBERS} that is a power of two is needed"
     )]
     Committee(u64),
     #[error("{0} must be more than 0")]
@@ -142,7 +142,7 @@ impl BeaconConfig {
     /// Return the configuration itself if its numbers and the order of its forks are valid.
     pub fn checked(self) -> Result<Self, BeaconConfigError> {
         let size = self.committee_size;
-        if !size.is_power_of_two() || !(8..=MOST_MEMBERS).contains(&size) {
+        if !size.is_power_of_two() || !(8..=MAX_MEMBERS).contains(&size) {
             return Err(BeaconConfigError::Committee(size));
         }
         for (name, value) in [

@@ -3,7 +3,7 @@
 use alloy_primitives::B256;
 
 /// Longest quotation of received text in a message, in characters.
-const MOST_QUOTED: usize = 120;
+const MAX_QUOTED: usize = 120;
 
 /// Rule broken by light-client data, with the slot of the header at fault where one could be read.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -43,12 +43,12 @@ pub enum Refusal {
 impl Refusal {
     /// Return the refusal of text that cannot be decoded; the reason may quote it and is cut to 120 characters.
     pub fn malformed(reason: impl ToString) -> Self {
-        Self::Malformed(reason.to_string().chars().take(MOST_QUOTED).collect())
+        Self::Malformed(reason.to_string().chars().take(MAX_QUOTED).collect())
     }
 
     /// Return the refusal of an answer's fork name, cut to 120 characters.
     pub fn version(name: &str) -> Self {
-        Self::Version(name.chars().take(MOST_QUOTED).collect())
+        Self::Version(name.chars().take(MAX_QUOTED).collect())
     }
 
     /// Return the name of the rule in logs, metrics and test vectors.

@@ -10,8 +10,8 @@ use crate::evm::chain_spec::{ChainSpec, Rules};
 /// Unit of geth's bounds of a transaction's length, in bytes. A transaction may have four units, or a
 /// mebibyte with blobs.
 const SLOT: usize = 32 * 1024;
-const LARGEST: usize = 4 * SLOT;
-const LARGEST_WITH_BLOBS: usize = 1024 * 1024;
+const MAX_BYTES: usize = 4 * SLOT;
+const MAX_BYTES_WITH_BLOBS: usize = 1024 * 1024;
 
 /// Requirements of the pool beyond the rules of the chain.
 #[derive(Debug, Clone, Copy, Default)]
@@ -59,9 +59,9 @@ fn rules_after(spec: &ChainSpec, head: &Header) -> SpecId {
 
 fn check_size(transaction: &PooledTransaction, initcode_limit: usize) -> Result<(), Error> {
     let limit = match transaction.envelope.is_eip4844() {
-        true => LARGEST_WITH_BLOBS,
+        true => MAX_BYTES_WITH_BLOBS,
         // Where code may be larger, so may be the transaction that creates it.
-        false => LARGEST.max(initcode_limit.saturating_add(SLOT)),
+        false => MAX_BYTES.max(initcode_limit.saturating_add(SLOT)),
     };
     if transaction.size > limit {
         let size = transaction.size;

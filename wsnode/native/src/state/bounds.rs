@@ -23,10 +23,10 @@ pub struct Bounds<'b> {
 
 /// Maximum number of bytes of change lists that all bounded reads of the process may undo at the same time;
 /// the undone values take 25 times as much memory.
-const MOST_TAKEN: usize = 32 << 20;
+const MAX_TAKEN: usize = 32 << 20;
 static TAKEN: AtomicUsize = AtomicUsize::new(0);
 
-/// Reservation of some of the process's `MOST_TAKEN` bytes, given back when it is dropped.
+/// Reservation of some of the process's `MAX_TAKEN` bytes, given back when it is dropped.
 #[derive(Debug)]
 pub struct Taken(usize);
 
@@ -57,11 +57,11 @@ impl Bounds<'_> {
     /// Reserve `bytes` of change lists until the reservation is dropped.
     ///
     /// Unbounded reads, and the only read of the moment, always succeed; any other fails with
-    /// `TooManyLookBack` if the process would exceed `MOST_TAKEN`.
+    /// `TooManyLookBack` if the process would exceed `MAX_TAKEN`.
     pub(super) fn take(&self, bytes: usize) -> Result<Taken, StateError> {
         let before = TAKEN.fetch_add(bytes, Ordering::Relaxed);
         let taken = Taken(bytes);
-        match self.changes < usize::MAX && before > 0 && before + bytes > MOST_TAKEN {
+        match self.changes < usize::MAX && before > 0 && before + bytes > MAX_TAKEN {
             true => Err(StateError::TooManyLookBack),
             false => Ok(taken),
         }

@@ -16,7 +16,7 @@ use super::{meta_page, FileError, IntegrityError, FILE, LOCK_FILE};
 /// stores.
 pub const FIRST_MAP_SIZE: usize = 16 << 30;
 /// Least bytes of a first map, to which it is reduced if a process may not have `FIRST_MAP_SIZE`.
-const LEAST_MAP_SIZE: usize = 64 << 20;
+const MIN_MAP_SIZE: usize = 64 << 20;
 /// Bytes of which a map's size is a multiple: itself a multiple of every system's page size.
 const MAP_UNIT: usize = 64 << 10;
 
@@ -56,7 +56,7 @@ pub fn open(
     meta_page::require_sound(path)?;
     let length = std::fs::metadata(path.join(FILE)).map_or(0, |found| found.len());
     let least = roomy(usize::try_from(length).unwrap_or(usize::MAX / 2));
-    let opened = open_reduced(path, tables, flags, map_size.max(least), least.max(LEAST_MAP_SIZE));
+    let opened = open_reduced(path, tables, flags, map_size.max(least), least.max(MIN_MAP_SIZE));
     if opened.is_err() && length == 0 && !flags.contains(EnvFlags::READ_ONLY) {
         forget_unmade(path);
     }
@@ -66,7 +66,7 @@ pub fn open(
 /// Remove a new file without its first pages, which could not be opened again.
 fn forget_unmade(path: &Path) {
     let file = path.join(FILE);
-    if std::fs::metadata(&file).is_ok_and(|found| found.len() < meta_page::LEAST_SIZE) {
+    if std::fs::metadata(&file).is_ok_and(|found| found.len() < meta_page::MIN_SIZE) {
         // What is left is told as cut short at the next opening.
         let _ = std::fs::remove_file(file);
     }

@@ -12,7 +12,7 @@ use super::{meta_page, StoreError, FILE};
 /// LMDB's table with the names of the other tables.
 const MAIN: lmdb::MDB_dbi = 1;
 /// Maximum number of tables opened during one inspection.
-const MOST_TABLES: u32 = 256;
+const MAX_TABLES: u32 = 256;
 
 /// Sizes of a file's last version, in pages of `page_size` bytes.
 #[derive(Debug)]
@@ -56,7 +56,7 @@ pub fn inspect(path: &Path) -> Result<Inspection, StoreError> {
 }
 
 fn inspected(path: &Path, map_size: usize) -> Result<Inspection, c_int> {
-    let store = Handle::open(path, lmdb::MDB_RDONLY, map_size, MOST_TABLES)?;
+    let store = Handle::open(path, lmdb::MDB_RDONLY, map_size, MAX_TABLES)?;
     let reading = store.begin(lmdb::MDB_RDONLY)?;
     let own = std::process::id();
     let mut readers = store.readers()?;

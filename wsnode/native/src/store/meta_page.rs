@@ -12,7 +12,7 @@ use super::integrity::{DamagedFile, FileError, IntegrityError, Truncated};
 use super::FILE;
 
 /// Bytes of both meta pages of an empty store.
-pub const LEAST_SIZE: u64 = 8192;
+pub const MIN_SIZE: u64 = 8192;
 /// Root page of a tree without entries.
 pub const NO_ROOT: u64 = u64::MAX;
 /// Bytes of a page's header: its number, 2 bytes of padding, flags, and the bounds of its free space.
@@ -66,7 +66,7 @@ pub fn require_sound(path: &Path) -> Result<(), IntegrityError> {
     match found {
         Ok(_) => Ok(()),
         Err(Fault::Io(reason)) if reason.kind() == ErrorKind::UnexpectedEof => {
-            Err(IntegrityError::Truncated(Truncated { file: path, size, wanted: LEAST_SIZE.max(size + 1) }))
+            Err(IntegrityError::Truncated(Truncated { file: path, size, wanted: MIN_SIZE.max(size + 1) }))
         }
         Err(Fault::Io(reason)) => Err(FileError::new(&path, reason).into()),
         Err(Fault::Page(page, fault)) => {

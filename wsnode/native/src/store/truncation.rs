@@ -12,7 +12,7 @@ use std::path::Path;
 use heed::{Env, WithoutTls};
 
 use super::integrity::{FileError, IntegrityError, Truncated};
-use super::meta_page::{self, MetaPage, DEEPEST, HEADER, LEAST_SIZE, NO_ROOT};
+use super::meta_page::{self, MetaPage, DEEPEST, HEADER, MIN_SIZE, NO_ROOT};
 use super::FILE;
 
 /// Attempts to read a version before a writer replaces it.
@@ -56,7 +56,7 @@ pub fn require_not_empty(path: &Path) -> Result<(), Truncated> {
     let file = path.join(FILE);
     match std::fs::metadata(&file) {
         Ok(found) if found.is_file() && found.len() == 0 => {
-            Err(Truncated { file, size: 0, wanted: LEAST_SIZE })
+            Err(Truncated { file, size: 0, wanted: MIN_SIZE })
         }
         _ => Ok(()),
     }

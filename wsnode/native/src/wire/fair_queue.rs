@@ -26,15 +26,15 @@ const UNKNOWN_COST: f64 = 0.002;
 /// order.
 pub const QUICK_COST: f64 = 0.0002;
 /// Longest price in seconds of a longer burst, or of a pause within it, beside others.
-const LONGEST_PENALTY: f64 = 0.02;
+const MAX_PENALTY: f64 = 0.02;
 /// Lowest price in seconds of a longer burst, however many others wait. It is above the price of a quick
 /// burst.
-const LEAST_PENALTY: f64 = 2.0 * QUICK_COST;
+const MIN_PENALTY: f64 = 2.0 * QUICK_COST;
 /// Divisor of a burst in the moving average of its place.
 const AVERAGED: f64 = 8.0;
 /// Highest excess in seconds of a burst, or of a pause within it, over a quick burst. It is divided by
 /// `AVERAGED` afterwards.
-const LONGEST_COUNTED: f64 = 0.0008;
+const MAX_COUNTED: f64 = 0.0008;
 /// Seconds of the shortest large burst. A quick burst that is delayed by others stays below it.
 const LARGE_COST: f64 = 0.001;
 /// Number of quick bursts that must follow a large one. A message of 100 KB arrives in two or more bursts, of
@@ -46,7 +46,7 @@ const BEHIND_A_LARGE: u8 = 4;
 /// longer beside other new ones (140 ms; both by `bench.hostile`).
 const OF_A_NEW: u8 = 2;
 /// Number of recent places that are remembered, with up to as many older ones.
-const MOST_KNOWN: usize = 16_384;
+const MAX_KNOWN: usize = 16_384;
 
 /// Socket without a peer, or a peer with all of its sockets.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -214,7 +214,7 @@ impl FairQueue {
     pub fn pop(&mut self) -> Option<Descriptor> {
         let is_before_the_line = |waiting: &Reverse<Waiting>| waiting.0.expected_end < self.now + QUICK_COST;
         let has_lead = self.lead > 0.0 && self.others.peek().is_some_and(is_before_the_line);
-        let are_first = has_lead || (self.lead >= LONGEST_PENALTY && !self.others.is_empty());
+        let are_first = has_lead || (self.lead >= MAX_PENALTY && !self.others.is_empty());
         let is_of_the_line = !self.line.is_empty() && !are_first;
         let (flow, start) = if is_of_the_line {
             let (flow, start) = (self.line.pop_front()?, self.now);
@@ -263,7 +263,7 @@ impl FairQueue {
         let known = if let Some(average) = self.quick_average(&flow, seconds) {
             Known::Quick { average }
         } else {
-            let most = LEAST_PENALTY.max(LONGEST_PENALTY / (self.waiting() + 1) as f64);
+            let most = MIN_PENALTY.max(MAX_PENALTY / (self.waiting() + 1) as f64);
             let cost = seconds.clamp(QUICK_COST, most);
             Known::Long { end: turn.start + cost, cost, wanted: self.wanted(&flow, seconds) }
         };
@@ -271,7 +271,7 @@ impl FairQueue {
         if turn.has_rest {
             self.push(flow);
         }
-        if self.history.len() > MOST_KNOWN {
+        if self.history.len() > MAX_KNOWN {
             // A place that was quick must not wait behind thousands that are new.
             self.former = std::mem::take(&mut self.history);
         }
@@ -283,8 +283,7 @@ impl FairQueue {
         } else {
             (-seconds, !self.line.is_empty())
         };
-        self.lead =
-            if do_others_wait { (self.lead + more).clamp(-LONGEST_PENALTY, LONGEST_PENALTY) } else { 0.0 };
+        self.lead = if do_others_wait { (self.lead + more).clamp(-MAX_PENALTY, MAX_PENALTY) } else { 0.0 };
     }
 
     /// Return the average of a quick place after a burst of `seconds`, or None if the place is not quick.
@@ -293,8 +292,9 @@ impl FairQueue {
         match self.history.get(flow) {
             // What nobody has waited for has cost nothing.
             Some(Known::Quick { average }) if self.waiting() == 0 => Some(*average),
-            Some(Known::Quick { average }) => Some(average + longer.min(LONGEST_COUNTED) / AVERAGED)
-                .filter(|average| *average <= QUICK_COST),
+            Some(Known::Quick { average }) => {
+                Some(average + longer.min(MAX_COUNTED) / AVERAGED).filter(|average| *average <= QUICK_COST)
+            }
             Some(Known::Long { wanted: ..2, .. }) => (longer == 0.0).then_some(0.0),
             _ => None,
         }

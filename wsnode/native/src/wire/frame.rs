@@ -5,7 +5,7 @@ const BINARY: u8 = 0x82;
 const PONG: u8 = 0x8a;
 const MASKED: u8 = 0x80;
 /// Longest payload of a control frame, in bytes.
-const LONGEST_CONTROL: u8 = 125;
+const MAX_CONTROL: u8 = 125;
 /// Length of the head of a client's frame with the shortest form of its length, in bytes.
 const SHORT_HEAD: usize = 6;
 
@@ -72,7 +72,7 @@ pub fn pong_size(data: &[u8]) -> Option<usize> {
     let [PONG, second, ..] = data else {
         return None;
     };
-    let length = second.checked_sub(MASKED).filter(|length| *length <= LONGEST_CONTROL)?;
+    let length = second.checked_sub(MASKED).filter(|length| *length <= MAX_CONTROL)?;
     Some(SHORT_HEAD + usize::from(length)).filter(|size| *size <= data.len())
 }
 

@@ -27,7 +27,7 @@ use crate::state::{collecting_misses, Bounds as StateBounds, ChangedKeys, Miss, 
 const LIMIT_EXCEEDED: i64 = -32005;
 const INTERNAL: i64 = -32603;
 /// Number of missing values from which on they are fetched before other calls run.
-const MOST_LACKS: usize = 128;
+const MAX_LACKS: usize = 128;
 
 /// Live calls of a chain, and their known outcomes.
 #[pyclass(frozen, module = "wsnode._native.evm")]
@@ -330,7 +330,7 @@ impl LiveCalls {
             if !found.is_empty() {
                 misses.extend(found);
                 self.table().leave_lacking(&due);
-                return Ok(misses.len() < MOST_LACKS);
+                return Ok(misses.len() < MAX_LACKS);
             }
             let is_stopped = matches!(ran, Ok(None));
             match ended(ran, time).filter(|_| !(is_untried && is_stopped)) {

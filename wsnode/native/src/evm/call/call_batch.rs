@@ -38,7 +38,7 @@ pub struct CallBatch<'s, 'a> {
 
 /// Longest output in bytes that is returned. A longer one is left to `CallEnv::run`, whose caller knows the
 /// bound of a reply.
-const LONGEST_OUTPUT: usize = 64 * 1024;
+const MAX_OUTPUT: usize = 64 * 1024;
 
 impl<'s, 'a> CallBatch<'s, 'a> {
     pub fn begin(env: &'s mut CallEnv<'a>) -> Result<Self, Error> {
@@ -74,7 +74,7 @@ impl<'s, 'a> CallBatch<'s, 'a> {
         // What it has said is for those who keep it.
         self.is_over = self.work_budget.is_stopped()
             || self.work_budget.has_console_messages()
-            || output.len() > LONGEST_OUTPUT;
+            || output.len() > MAX_OUTPUT;
         (!self.is_over).then_some(output)
     }
 }

@@ -17,7 +17,7 @@ use crate::error::Error;
 pub struct BlobSchedule(Vec<(u64, BlobParams)>);
 
 /// Highest blob limit. Its blobs' gas fits into 64 bits.
-const LARGEST_MAXIMUM: u64 = 1 << 20;
+const MAX_BLOBS: u64 = 1 << 20;
 
 type ScheduleEntries<'a> = BTreeMap<String, &'a RawValue>;
 
@@ -91,7 +91,7 @@ fn read(name: &str, raw: &RawValue) -> Result<BlobParams, Error> {
         parse_u64(&path, value)
     };
     let (target, max, fraction) = (member("target")?, member("max")?, member("baseFeeUpdateFraction")?);
-    if fraction == 0 || max == 0 || target > max || max > LARGEST_MAXIMUM {
+    if fraction == 0 || max == 0 || target > max || max > MAX_BLOBS {
         return Err(Error::InvalidGenesis(format!("genesis: blobSchedule.{name} is out of range")));
     }
     Ok(BlobParams {

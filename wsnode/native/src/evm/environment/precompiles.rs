@@ -63,29 +63,29 @@ fn limited(contract: Precompile, run: PrecompileRun) -> Precompile {
     Precompile::new(contract.id().clone(), *contract.address(), run)
 }
 
-fn bn_pairing<const MOST: usize>(input: &[u8], gas: u64, reservoir: u64) -> PrecompileResult {
-    if input.len() > MOST {
+fn bn_pairing<const MAX_BYTES: usize>(input: &[u8], gas: u64, reservoir: u64) -> PrecompileResult {
+    if input.len() > MAX_BYTES {
         return Ok(PrecompileOutput::halt(PrecompileHalt::Bn254PairLength, reservoir));
     }
     bn254::pair::ISTANBUL.execute(input, gas, reservoir)
 }
 
-fn g1_msm<const MOST: usize>(input: &[u8], gas: u64, reservoir: u64) -> PrecompileResult {
-    if input.len() > MOST {
+fn g1_msm<const MAX_BYTES: usize>(input: &[u8], gas: u64, reservoir: u64) -> PrecompileResult {
+    if input.len() > MAX_BYTES {
         return Ok(PrecompileOutput::halt(PrecompileHalt::Bls12381G1MsmInputLength, reservoir));
     }
     bls12_381::g1_msm::PRECOMPILE.execute(input, gas, reservoir)
 }
 
-fn g2_msm<const MOST: usize>(input: &[u8], gas: u64, reservoir: u64) -> PrecompileResult {
-    if input.len() > MOST {
+fn g2_msm<const MAX_BYTES: usize>(input: &[u8], gas: u64, reservoir: u64) -> PrecompileResult {
+    if input.len() > MAX_BYTES {
         return Ok(PrecompileOutput::halt(PrecompileHalt::Bls12381G2MsmInputLength, reservoir));
     }
     bls12_381::g2_msm::PRECOMPILE.execute(input, gas, reservoir)
 }
 
-fn bls_pairing<const MOST: usize>(input: &[u8], gas: u64, reservoir: u64) -> PrecompileResult {
-    if input.len() > MOST {
+fn bls_pairing<const MAX_BYTES: usize>(input: &[u8], gas: u64, reservoir: u64) -> PrecompileResult {
+    if input.len() > MAX_BYTES {
         return Ok(PrecompileOutput::halt(PrecompileHalt::Bls12381PairingInputLength, reservoir));
     }
     bls12_381::pairing::PRECOMPILE.execute(input, gas, reservoir)

@@ -7,8 +7,8 @@ use alloy_primitives::{Address, U256};
 
 use crate::state::ChangedKeys;
 
-const MOST_STEPS: usize = 256;
-const MOST_BYTES: usize = 4 << 20;
+const MAX_STEPS: usize = 256;
+const MAX_BYTES: usize = 4 << 20;
 const ACCOUNT_BYTES: usize = 56;
 const SLOT_BYTES: usize = 32;
 
@@ -59,7 +59,7 @@ impl ChangeHistory {
     fn keep(&mut self, step: u64, changed: Vec<ChangedKeys>) {
         self.bytes += bytes_of(&changed);
         self.steps.push_back((step, changed));
-        while self.steps.len() > MOST_STEPS || (self.bytes > MOST_BYTES && self.steps.len() > 1) {
+        while self.steps.len() > MAX_STEPS || (self.bytes > MAX_BYTES && self.steps.len() > 1) {
             self.steps.pop_front();
             // What leads to the first one is needed no more.
             if let Some((_, changed)) = self.steps.front_mut() {
@@ -132,16 +132,16 @@ mod tests {
     fn steps_and_their_bytes_are_bounded() {
         let mut history = ChangeHistory::default();
         history.extend(1, None, Some(change(&[1])));
-        for step in 2..=2 * MOST_STEPS as u64 {
+        for step in 2..=2 * MAX_STEPS as u64 {
             assert!(history.extend(step, Some(step - 1), Some(change(&[step]))).is_some());
         }
-        assert_eq!(history.steps.len(), MOST_STEPS);
+        assert_eq!(history.steps.len(), MAX_STEPS);
         let large: Vec<u64> = (0..40_000).collect();
-        let last = 2 * MOST_STEPS as u64;
+        let last = 2 * MAX_STEPS as u64;
         for step in last + 1..last + 9 {
             assert!(history.extend(step, Some(step - 1), Some(change(&large))).is_some());
         }
-        assert!(history.bytes <= MOST_BYTES);
+        assert!(history.bytes <= MAX_BYTES);
         assert!(history.steps.len() > 1);
         assert_eq!(history.bytes, history.steps.iter().map(|(_, changed)| bytes_of(changed)).sum::<usize>());
         let whole: Vec<u64> = (0..200_000).collect();

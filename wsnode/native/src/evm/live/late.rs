@@ -7,7 +7,7 @@ use std::sync::Arc;
 use super::keys::ListId;
 use super::pinned::{Pinned, PinnedOutcome};
 use super::run::Ran;
-use super::table::{as_bytes, too_many_bytes, Call, List, LiveTable, Ready, MOST_LATE};
+use super::table::{as_bytes, too_many_bytes, Call, List, LiveTable, Ready, MAX_LATE};
 use crate::evm::call::Message;
 
 /// Call of a late list that is to run.
@@ -136,7 +136,7 @@ impl LiveTable {
 
 impl List {
     fn is_too_late(&self) -> bool {
-        self.due > 0 && self.late >= MOST_LATE
+        self.due > 0 && self.late >= MAX_LATE
     }
 }
 
@@ -197,7 +197,7 @@ mod tests {
         let first = table.next_due().unwrap();
         table.finish(&first, ended("\"result\":\"0x1\""));
         assert!(!table.pin_late());
-        (table.lists.get_mut(&list).unwrap().late, table.steps) = (MOST_LATE, 7);
+        (table.lists.get_mut(&list).unwrap().late, table.steps) = (MAX_LATE, 7);
         assert!(table.is_too_late() && table.pin_late());
         let late = table.next_late().unwrap();
         assert_eq!(late.message.gas, Some(20));
@@ -252,7 +252,7 @@ mod tests {
     fn outcomes_of_a_list_that_is_complete_or_gone_are_not_kept() {
         let mut table = table();
         let list = table.add(vec![call(10, 1)], 1);
-        table.lists.get_mut(&list).unwrap().late = MOST_LATE;
+        table.lists.get_mut(&list).unwrap().late = MAX_LATE;
         assert!(table.pin_late());
         let late = table.next_late().unwrap();
         let due = table.next_due().unwrap();

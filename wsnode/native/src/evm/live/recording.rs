@@ -16,7 +16,7 @@ use crate::evm::call::Read;
 const ACCESS_GAS: u64 = 6000;
 
 /// Longest init code in bytes whose hash is computed for the address of a creation.
-const LONGEST_CODE: usize = 1 << 20;
+const MAX_CODE: usize = 1 << 20;
 
 /// Replace the instructions of a run by those that record their reads.
 pub fn install(instructions: &mut Instructions<'_, '_>) {
@@ -119,7 +119,7 @@ fn address_of_creation<const IS_CREATE2: bool>(context: &Ictx<'_, '_, '_>) -> Op
         return Some(creator.create(account.info.nonce));
     }
     let start = usize::try_from(operand(context, 1)).ok();
-    let length = usize::try_from(operand(context, 2)).ok().filter(|length| *length <= LONGEST_CODE)?;
+    let length = usize::try_from(operand(context, 2)).ok().filter(|length| *length <= MAX_CODE)?;
     let mut code = vec![0; length];
     let memory = &context.interpreter.memory;
     // Memory that nothing was written to is zero.

@@ -22,7 +22,7 @@ const CALL_BYTES: usize = 320;
 const LIST_BYTES: usize = 192;
 const PLACE_BYTES: usize = 16;
 /// Number of blocks by which a list may be late.
-pub(super) const MOST_LATE: u32 = 3;
+pub(super) const MAX_LATE: u32 = 3;
 const LIMIT_EXCEEDED: i64 = -32005;
 /// Expected cost of a call's first run in gas, as much as some milliseconds use.
 const FIRST_RUN_GAS: u64 = 5_000_000;

@@ -9,7 +9,7 @@ const MINIMUM: u64 = 131_072;
 const BOUND_DIVISOR: u64 = 2048;
 const FRONTIER_DURATION_LIMIT: u64 = 13;
 const BOMB_PERIOD: u64 = 100_000;
-const LARGEST_STEP_DOWN: u64 = 99;
+const MAX_STEP_DOWN: u64 = 99;
 
 /// Delay of the difficulty bomb in blocks from each fork on, the latest first.
 const BOMB_DELAYS: [(Fork, u64); 6] = [
@@ -49,7 +49,7 @@ fn adjusted(parent: U256, optimum: u64, periods: u64) -> U256 {
     if periods <= optimum {
         return parent + step * U256::from(optimum - periods);
     }
-    parent.saturating_sub(step * U256::from((periods - optimum).min(LARGEST_STEP_DOWN)))
+    parent.saturating_sub(step * U256::from((periods - optimum).min(MAX_STEP_DOWN)))
 }
 
 fn frontier(parent: U256, elapsed: u64) -> U256 {

@@ -7,8 +7,8 @@
 const TABLE: usize = 1 << 13;
 /// Bytes at the end in which no match begins.
 const TAIL: usize = 13;
-const LONGEST_LITERALS: usize = 32;
-const LONGEST_MATCH: usize = 262;
+const MAX_LITERALS: usize = 32;
+const MAX_MATCH: usize = 262;
 const FARTHEST: usize = 8192;
 
 /// Return the length of the compressed form of `input`, in bytes.
@@ -76,14 +76,14 @@ fn hash(three: u32) -> usize {
 
 /// Return the length of `count` literal bytes in the compressed form, in bytes.
 fn literals(count: usize) -> usize {
-    let rest = count % LONGEST_LITERALS;
-    (LONGEST_LITERALS + 1) * (count / LONGEST_LITERALS) + if rest == 0 { 0 } else { rest + 1 }
+    let rest = count % MAX_LITERALS;
+    (MAX_LITERALS + 1) * (count / MAX_LITERALS) + if rest == 0 { 0 } else { rest + 1 }
 }
 
 /// Return the length of a match in the compressed form, in bytes.
 fn copy(length: usize) -> usize {
     let beyond = length - 1;
-    3 * (beyond / LONGEST_MATCH) + if beyond % LONGEST_MATCH >= 6 { 3 } else { 2 }
+    3 * (beyond / MAX_MATCH) + if beyond % MAX_MATCH >= 6 { 3 } else { 2 }
 }
 
 #[cfg(test)]

@@ -18,7 +18,7 @@ const JOVIAN: [u8; 4] = [0x3d, 0xb6, 0xbe, 0x2b];
 /// Factors in the estimate of a transaction's compressed size, times a million.
 const SIZE_FACTOR: u64 = 836_500;
 const SIZE_OFFSET: u64 = 42_585_600;
-const LEAST_SIZE: u64 = 100_000_000;
+const MIN_SIZE: u64 = 100_000_000;
 const MILLION: u64 = 1_000_000;
 
 /// Values of L1 in the first deposit of a block.
@@ -146,7 +146,7 @@ fn decimal(scalar: U256) -> String {
 
 /// Return the estimated compressed size of a transaction, in millionths of a byte.
 fn estimated_size(envelope: &[u8]) -> u64 {
-    (SIZE_FACTOR * compressed_length(envelope)).saturating_sub(SIZE_OFFSET).max(LEAST_SIZE)
+    (SIZE_FACTOR * compressed_length(envelope)).saturating_sub(SIZE_OFFSET).max(MIN_SIZE)
 }
 
 /// Return the gas of bytes as calldata before EIP-7623.

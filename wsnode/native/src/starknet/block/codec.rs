@@ -13,7 +13,7 @@ use super::error::BlockError;
 use crate::starknet::json::{felt, felts, maybe_felt, maybe_felts, path_of};
 
 /// Maximum number of transactions of a block.
-const MOST_TRANSACTIONS: usize = 20_000;
+const MAX_TRANSACTIONS: usize = 20_000;
 
 /// Result of `starknet_getBlockWithReceipts`, not verified.
 #[derive(Deserialize)]
@@ -305,8 +305,8 @@ impl<'a> UnverifiedBlock<'a> {
     /// Return the block of a JSON text; refuse more than 20,000 transactions.
     pub fn read(text: &'a [u8]) -> Result<Self, BlockError> {
         let block: Self = serde_json::from_slice(text).map_err(|error| malformed("block", text, &error))?;
-        if block.transactions.len() > MOST_TRANSACTIONS {
-            let reason = format!("{} are more than {MOST_TRANSACTIONS}", block.transactions.len());
+        if block.transactions.len() > MAX_TRANSACTIONS {
+            let reason = format!("{} are more than {MAX_TRANSACTIONS}", block.transactions.len());
             return Err(BlockError::malformed("transactions", reason));
         }
         Ok(block)

@@ -3,7 +3,7 @@
 use starknet_types_core::felt::Felt;
 
 /// Longest quotation of received text in a message, in characters.
-const MOST_QUOTED: usize = 120;
+const MAX_QUOTED: usize = 120;
 
 /// Error of a member of a block or of its state update: malformed, or inconsistent with the rest of the block.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -56,5 +56,5 @@ fn check(
 }
 
 fn cut(text: &str) -> String {
-    text.chars().take(MOST_QUOTED).collect()
+    text.chars().take(MAX_QUOTED).collect()
 }

@@ -9,7 +9,7 @@ use crate::starknet::json::{felt, maybe_felt, path_of};
 use crate::starknet::trie::ProofNode;
 
 /// Longest result, in bytes; one of a hundred paths in tries with millions of leaves has about a megabyte.
-pub const MOST_BYTES: usize = 16 * 1024 * 1024;
+pub const MAX_BYTES: usize = 16 * 1024 * 1024;
 
 #[derive(Deserialize)]
 pub struct UnverifiedStorageProof {
@@ -71,8 +71,8 @@ struct NodeMembers {
 impl UnverifiedStorageProof {
     /// Return the proof of a JSON text of at most 16 MiB.
     pub fn read(text: &[u8]) -> Result<Self, StorageProofError> {
-        if text.len() > MOST_BYTES {
-            return Err(StorageProofError::TooManyBytes { bytes: text.len(), most: MOST_BYTES });
+        if text.len() > MAX_BYTES {
+            return Err(StorageProofError::TooManyBytes { bytes: text.len(), most: MAX_BYTES });
         }
         serde_json::from_slice(text).map_err(|error| {
             let path = path_of(&error, text);

@@ -3,7 +3,7 @@
 use starknet_types_core::felt::Felt;
 
 /// Longest quotation of received text in a message, in characters.
-const MOST_QUOTED: usize = 120;
+const MAX_QUOTED: usize = 120;
 
 /// Error of a proof, or of the keys to be proved (`TooManyKeys`, `KeyOutOfRange`).
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -74,5 +74,5 @@ pub fn check_count(member: &'static str, actual: usize, most: usize) -> Result<(
 }
 
 fn cut(text: &str) -> String {
-    text.chars().take(MOST_QUOTED).collect()
+    text.chars().take(MAX_QUOTED).collect()
 }

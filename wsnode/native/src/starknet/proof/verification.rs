@@ -15,7 +15,7 @@ use crate::starknet::trie::HEIGHT;
 /// Maximum number of keys of one proof, contracts and classes included, as in pathfinder.
 ///
 /// The nodes of a hundred longest paths take half a second to hash.
-const MOST_KEYS: usize = 100;
+const MAX_KEYS: usize = 100;
 
 /// Keys of a request for a proof; the request's `contract_addresses` has the addresses in the order of `contracts`.
 pub struct ProofQuestion {
@@ -55,8 +55,8 @@ pub struct ProvedContract {
 impl ProofQuestion {
     fn check(&self) -> Result<(), StorageProofError> {
         let asked = self.keys().count();
-        if asked > MOST_KEYS {
-            return Err(StorageProofError::TooManyKeys { asked, most: MOST_KEYS });
+        if asked > MAX_KEYS {
+            return Err(StorageProofError::TooManyKeys { asked, most: MAX_KEYS });
         }
         match self.keys().find(|key| key.bits() > HEIGHT) {
             Some(key) => Err(StorageProofError::KeyOutOfRange { key: *key }),

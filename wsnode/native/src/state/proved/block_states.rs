@@ -16,7 +16,7 @@ use crate::state::layout::tables::Head;
 use crate::state::StateError;
 
 /// Maximum number of roots kept in memory; beyond it all are dropped, and noted again when they are needed.
-const MOST_ROOTS: usize = 8192;
+const MAX_ROOTS: usize = 8192;
 
 /// States known by proofs alone, by block.
 #[derive(Debug)]
@@ -34,7 +34,7 @@ impl BlockStates {
     /// Take note of a block and its state root, verified by the caller.
     pub fn note(&self, block: Head) {
         let mut roots = self.roots();
-        if roots.len() >= MOST_ROOTS {
+        if roots.len() >= MAX_ROOTS {
             roots.clear();
         }
         roots.insert(block.hash, block);

@@ -65,12 +65,12 @@ impl Proved {
 }
 
 /// Maximum number of nodes from a root to a value: a branch for each nibble of its key, and a leaf.
-const MOST_NODES: usize = 65;
+const MAX_NODES: usize = 65;
 
 /// Return the value at `key` in the trie with this root, by its proof; None if the proof shows that there is
 /// none.
 fn proved_value(root: B256, key: B256, nodes: &[Bytes]) -> Result<Option<Vec<u8>>, StateError> {
-    if nodes.len() > MOST_NODES {
+    if nodes.len() > MAX_NODES {
         return Err(StateError::WrongProof(format!("{} nodes, more than a proof can have", nodes.len())));
     }
     let nodes = ProofNodes(nodes.iter().map(|node| (keccak256(node), node.as_ref())).collect());

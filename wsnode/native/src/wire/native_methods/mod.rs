@@ -20,10 +20,10 @@ use crate::wire::parameters::call::CallText;
 
 /// Longest body row in bytes of a block that is written here. Beyond it Python answers, where the bound of a
 /// reply is known.
-const LONGEST_BODY: usize = 256 * 1024;
+const MAX_BODY: usize = 256 * 1024;
 /// Longest body row in bytes of a block with transaction objects. Its text among others is copied once more,
 /// a seventh of 65 us for 84 KB.
-const LONGEST_FULL_BODY: usize = 8 * 1024;
+const MAX_FULL_BODY: usize = 8 * 1024;
 
 /// Methods without limits of their own: name, and kind with its reader.
 const METHODS: &[(&str, NativeMethod)] = &[
@@ -134,7 +134,7 @@ impl<'s, 'm> HeadSnapshot<'s, 'm> {
 
     /// Write a block in the standard form, and return whether it was written.
     fn write_block(&self, number: u64, full: bool, text: &mut Writer) -> bool {
-        let longest = if full { LONGEST_FULL_BODY } else { LONGEST_BODY };
+        let longest = if full { MAX_FULL_BODY } else { MAX_BODY };
         self.is_plain && self.chain.write_block(self.txn, number, full, longest, text).unwrap_or(false)
     }
 

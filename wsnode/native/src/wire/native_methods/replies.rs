@@ -9,16 +9,16 @@ use crate::wire::frame::{write_head, Whole};
 use crate::wire::request::Envelope;
 
 /// Highest number of calls that are answered. `SLICE` is the time in which further calls are begun.
-const MOST: usize = 64;
+const MAX_REPLIES: usize = 64;
 const SLICE: Duration = Duration::from_millis(1);
 /// Longest text in bytes; Python reads longer ones.
-const LONGEST: usize = 256 * 1024;
+const MAX_TEXT_BYTES: usize = 256 * 1024;
 /// Longest message in bytes of a frame that is answered directly.
 const SHORT: usize = 1024;
 /// Calls between two readings of the clock.
 const STRETCH: usize = 8;
 /// Highest number of calls that are left to Python between two attempts to run one.
-const LONGEST_PAUSE: u8 = 63;
+const MAX_PAUSE: u8 = 63;
 const OPENING: &[u8] = br#"{"jsonrpc":"2.0","id":"#;
 const MIDDLE: &[u8] = br#","result":"#;
 
@@ -60,9 +60,9 @@ impl Attempts {
         is_due
     }
 
-    /// Record the outcome of an attempt. Each failure in a row doubles the pause, up to `LONGEST_PAUSE`.
+    /// Record the outcome of an attempt. Each failure in a row doubles the pause, up to `MAX_PAUSE`.
     fn record(&mut self, has_succeeded: bool) {
-        self.pause = if has_succeeded { 0 } else { (2 * self.pause + 1).min(LONGEST_PAUSE) };
+        self.pause = if has_succeeded { 0 } else { (2 * self.pause + 1).min(MAX_PAUSE) };
         self.skipped = self.pause;
     }
 }
@@ -192,7 +192,7 @@ impl<'a, 's, 'm> Replies<'a, 's, 'm> {
 
     /// Answer the call in a message, and return false if it is left to Python.
     pub fn answer_message(&mut self, text: &[u8]) -> bool {
-        text.len() <= LONGEST && Envelope::read(text).is_some_and(|call| self.answer(&call))
+        text.len() <= MAX_TEXT_BYTES && Envelope::read(text).is_some_and(|call| self.answer(&call))
     }
 
     /// Answer a call, and return false if it is left to Python.
@@ -212,7 +212,7 @@ impl<'a, 's, 'm> Replies<'a, 's, 'm> {
     /// Return whether no more calls are begun.
     fn is_late(&mut self) -> bool {
         let is_due = std::mem::take(&mut self.was_slow) || self.count % STRETCH == STRETCH - 1;
-        self.count >= MOST || (is_due && self.began.elapsed() > SLICE)
+        self.count >= MAX_REPLIES || (is_due && self.began.elapsed() > SLICE)
     }
 
     /// Return the text of all replies, and the number of replies for each of the results, then for each of
@@ -376,6 +376,6 @@ mod tests {
     #[test]
     fn a_run_ends_after_sixty_four_calls() {
         let room = ReplyLimits { largest: 1024, whole: 1 << 20 };
-        assert!(answered(ReplyFormat::Joined, room, &[CALL; 100]).1 <= MOST);
+        assert!(answered(ReplyFormat::Joined, room, &[CALL; 100]).1 <= MAX_REPLIES);
     }
 }
