@@ -87,9 +87,9 @@ async def test_a_process_that_is_being_started_may_take_its_time(
     assert (seen.silent, seen.hung) == ([], [])
 
 
-async def test_a_process_that_hangs_is_ended_also_if_it_is_stopped() -> None:
+async def test_a_process_that_hangs_is_ended_also_if_it_is_stopped(memory: int) -> None:
     worker = WorkerProcess(1, 0, holds=False)
-    pair = await worker.start()
+    pair = await worker.start(memory)
     assert worker.process is not None
     worker.process.send_signal(signal.SIGSTOP)
     worker.abort()
@@ -98,9 +98,9 @@ async def test_a_process_that_hangs_is_ended_also_if_it_is_stopped() -> None:
     pair.close()
 
 
-async def test_connections_that_a_silent_process_has_not_received_are_taken_back() -> None:
+async def test_connections_that_a_silent_process_has_not_received_are_taken_back(memory: int) -> None:
     worker = WorkerProcess(1, 0, holds=False)
-    pair = await worker.start()
+    pair = await worker.start(memory)
     assert worker.process is not None
     worker.process.send_signal(signal.SIGSTOP)
     worker.begin_serving()

@@ -16,10 +16,18 @@ from wsnode.node.workers.messages import (
     Drain,
     Heartbeat,
     ServeConnection,
-    Start,
     ToParent,
     ToWorker,
+    WorkerMessage,
 )
+
+
+class Large(WorkerMessage, frozen=True):
+    """Message with a descriptor and contents of any length."""
+
+    brings_descriptor = True
+    content: bytes
+
 
 Two = tuple[IpcChannel[ToParent], IpcChannel[ToWorker]]
 
@@ -41,14 +49,15 @@ async def test_messages_arrive_whole_and_in_order(two: Two) -> None:
 
 
 @pytest.mark.parametrize("size", [1, 1_000_000])
-async def test_a_descriptor_comes_with_its_message(two: Two, size: int) -> None:
-    parent, worker = two
+async def test_a_descriptor_comes_with_its_message(size: int) -> None:
+    parents, workers = ends()
+    parent, worker = IpcChannel[ToParent](parents, ToParent), IpcChannel[Large](workers, Large)
     ours, theirs = socket.socketpair()
-    with ours:
+    with parents, workers, ours:
         with theirs:
-            assert parent.send_nowait(Start(1, 0, b"x" * size), theirs.fileno())
+            assert parent.send_nowait(Large(b"x" * size), theirs.fileno())
         message, descriptor = await worker.receive()
-        assert message == Start(1, 0, b"x" * size)
+        assert message == Large(b"x" * size)
         assert descriptor is not None
         assert not os.get_inheritable(descriptor)
         with socket.socket(fileno=descriptor) as passed:
@@ -81,9 +90,9 @@ async def test_the_end_of_the_other_process_is_noticed_after_all_that_it_sent(tw
     parent.post(Drain(restarts=False))
 
 
-async def test_a_worker_that_leaves_messages_unread_is_ended() -> None:
+async def test_a_worker_that_leaves_messages_unread_is_ended(memory: int) -> None:
     worker = WorkerProcess(1, 0, holds=False)
-    pair = await worker.start()
+    pair = await worker.start(memory)
     assert worker.process is not None
     worker.process.send_signal(signal.SIGSTOP)
     try:
@@ -98,9 +107,11 @@ async def test_a_worker_that_leaves_messages_unread_is_ended() -> None:
         pair.close()
 
 
-async def test_connections_that_a_worker_never_received_wait_for_others_once_it_has_ended() -> None:
+async def test_connections_that_a_worker_never_received_wait_for_others_once_it_has_ended(
+    memory: int,
+) -> None:
     worker = WorkerProcess(1, 0, holds=False)
-    pair = await worker.start()
+    pair = await worker.start(memory)
     assert worker.process is not None
     worker.process.send_signal(signal.SIGSTOP)
     worker.begin_serving()

@@ -3,7 +3,6 @@
 import os
 import subprocess
 import sys
-from collections.abc import Iterator
 from mmap import mmap
 
 import pytest
@@ -28,13 +27,6 @@ from wsnode.server.access.rate_limit import CreditRate
 uses = Scoreboard(int(sys.argv[1])).rate_limiter_of(int(sys.argv[2]), "one", "key")
 print(sum(not uses.charge(7.0, CreditRate(1.0, 10_000.0), 1.0) for _ in range(10_000)))
 """
-
-
-@pytest.fixture
-def memory() -> Iterator[int]:
-    descriptor = make_memory()
-    yield descriptor
-    os.close(descriptor)
 
 
 def uses(memory: int, slot: int, key: str = "key") -> SharedRateLimiter:

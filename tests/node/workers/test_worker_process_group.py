@@ -1,7 +1,6 @@
 """A worker beside a process that follows, by the messages between them."""
 
-import os
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 from contextlib import closing
 from pathlib import Path
 
@@ -27,7 +26,7 @@ from wsnode.node.workers.messages import (
     ToParent,
     ToWorker,
 )
-from wsnode.node.workers.scoreboard import Scoreboard, make_memory
+from wsnode.node.workers.scoreboard import Scoreboard
 from wsnode.node.workers.serving.sync_proxy import SyncProxy
 from wsnode.node.workers.serving.worker_process_group import WorkerSiblings
 from wsnode.upstream.errors import SendFailedError
@@ -46,13 +45,6 @@ class Worker:
     def close(self) -> None:
         self.parent.close()
         self.pair.close()
-
-
-@pytest.fixture
-def memory() -> Iterator[int]:
-    descriptor = make_memory()
-    yield descriptor
-    os.close(descriptor)
 
 
 @pytest.fixture

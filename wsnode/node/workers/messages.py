@@ -7,6 +7,8 @@ import msgspec
 
 from wsnode.server.observability.families import Family
 
+FOLLOWS: Final = 0
+"""Number of the process that follows other nodes or a journal and writes the chains; it serves no clients."""
 HEARTBEAT_SECONDS: Final = 1.0
 """Seconds between two heartbeats of a process."""
 SILENT_SECONDS: Final = 3.0
@@ -34,20 +36,6 @@ class ProcessMetrics(msgspec.Struct, frozen=True, array_like=True):
     is_ready: bool
 
 
-class Start(WorkerMessage, frozen=True):
-    """First message to a worker; the descriptor of the scoreboard comes with it."""
-
-    brings_descriptor = True
-    number: int
-    """Number of the worker, from 1 on; 0 for the process that follows."""
-    slot: int
-    """Row of the worker in the scoreboard."""
-    config: bytes
-    """The node's configuration in JSON."""
-    writes: bool = False
-    """True if the process follows and writes the chains, and serves no connections."""
-
-
 class ServeConnection(WorkerMessage, frozen=True):
     """Connection for the worker to serve; its descriptor comes with the message."""
 
@@ -56,9 +44,10 @@ class ServeConnection(WorkerMessage, frozen=True):
 
 
 class Configure(WorkerMessage, frozen=True):
-    """Configuration that was read again, in JSON."""
+    """Configuration of the node: the first message to a worker, and sent whenever it was read again."""
 
     config: bytes
+    """The configuration in JSON."""
 
 
 class Drain(WorkerMessage, frozen=True):
@@ -208,7 +197,7 @@ SharedMessage = (
     | SyncMessage
 )
 """Messages in both directions."""
-ToWorker = Start | ServeConnection | Configure | PoolDumpRequest | SharedMessage
+ToWorker = ServeConnection | Configure | PoolDumpRequest | SharedMessage
 ToParent = Started | Heartbeat | SharedMessage
 
 

@@ -2,7 +2,6 @@
 running.
 """
 
-import contextlib
 import logging
 import socket
 from collections.abc import Awaitable, Callable, Sequence
@@ -21,8 +20,9 @@ from wsnode.node.workers.master.metrics import MetricsAggregator
 from wsnode.node.workers.master.placement import Pauses, by_load
 from wsnode.node.workers.master.router import MessageRouter
 from wsnode.node.workers.master.tx_broadcast import TxBroadcaster
-from wsnode.node.workers.master.worker_process import FOLLOWS, WorkerProcess, WorkerStage
+from wsnode.node.workers.master.worker_process import WorkerProcess, WorkerStage
 from wsnode.node.workers.messages import (
+    FOLLOWS,
     AddTransactionsRequest,
     AddTransactionsResponse,
     Configure,
@@ -33,7 +33,6 @@ from wsnode.node.workers.messages import (
     MetricsResponse,
     PendingTransactions,
     PoolChange,
-    Start,
     Started,
     SyncRequest,
     SyncResponse,
@@ -234,13 +233,12 @@ class Master:
         self._follow(worker)
 
     async def _run(self, worker: WorkerProcess) -> None:
-        channel = await worker.start()
+        channel = await worker.start(self._memory)
         if worker.stage is WorkerStage.RETIRING:
             # The node ends since.
             worker.kill()
         try:
-            with contextlib.suppress(PeerClosedError):
-                channel.send_nowait(self._start_of(worker), self._memory)
+            channel.post(Configure(self.config))
             async with trio.open_nursery() as nursery:
                 nursery.start_soon(channel.send_waiting)
                 nursery.start_soon(worker.wait_ended)
@@ -258,9 +256,6 @@ class Master:
     async def _give_unread(self, worker: WorkerProcess) -> None:
         while not worker.takes_connections and (unread := worker.take_back_unread()):
             await self._give(unread)
-
-    def _start_of(self, worker: WorkerProcess) -> Start:
-        return Start(worker.number, worker.slot, self.config, writes=worker.follows)
 
     async def _listen(self, worker: WorkerProcess, channel: IpcChannel[ToParent]) -> None:
         """Handle a worker's messages until its process has ended."""

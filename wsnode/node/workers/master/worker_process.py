@@ -12,14 +12,12 @@ from typing import Final, NamedTuple
 import trio
 
 from wsnode.node.workers.ipc import DescriptorsTruncatedError, IpcChannel, PeerClosedError, ends
-from wsnode.node.workers.messages import SILENT_SECONDS, Drain, ServeConnection, ToParent, ToWorker
+from wsnode.node.workers.messages import FOLLOWS, SILENT_SECONDS, Drain, ServeConnection, ToParent, ToWorker
 from wsnode.server.observability.open_files import has_free_files
 
 MAX_QUESTIONS: Final = 256
 MAX_UNREAD: Final = 1024
 """Maximum number of messages that may wait for a worker; with transactions, each has up to a megabyte."""
-FOLLOWS: Final = 0
-"""Number of the process that follows other nodes or a journal, and serves no connections."""
 COMMAND: Final = (sys.executable, "-P", "-m", "wsnode.node.workers.serving.worker")
 """Command of a worker; `-P` keeps the current folder off Python's path, since other users' modules may be
 there.
@@ -105,12 +103,13 @@ class WorkerProcess:
         """Return the worker's name in the log."""
         return "the process that follows" if self.follows else f"worker {self.number}"
 
-    async def start(self) -> IpcChannel[ToParent]:
-        """Start the process, and return this end of the channel to it."""
+    async def start(self, memory: int) -> IpcChannel[ToParent]:
+        """Start the process, and return this end of the channel to it; `memory` is that of the scoreboard."""
         ours, theirs = ends()
-        command: Sequence[str] = [*COMMAND, str(theirs.fileno())]
+        descriptors = theirs.fileno(), memory
+        command: Sequence[str] = [*COMMAND, *map(str, (*descriptors, self.number, self.slot))]
         try:
-            self.process = await trio.lowlevel.open_process(command, pass_fds=[theirs.fileno()], stdin=None)
+            self.process = await trio.lowlevel.open_process(command, pass_fds=descriptors, stdin=None)
         except BaseException:
             ours.close()
             theirs.close()

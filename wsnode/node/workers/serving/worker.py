@@ -1,6 +1,8 @@
 """Worker process: it gets its connections from the node's parent.
 
-`python -P -m wsnode.node.workers.serving.worker DESCRIPTOR` takes the descriptor of its end of the channel.
+`python -P -m wsnode.node.workers.serving.worker CHANNEL SCOREBOARD NUMBER ROW` takes the descriptors of its
+end of the channel and of the memory of the scoreboard, its number, and its row in the scoreboard. The first
+message is its configuration.
 """
 
 import faulthandler
@@ -22,6 +24,7 @@ from wsnode.node.config import Config
 from wsnode.node.running import RunningNode, reload, run_beside, server_of, tls_of, warn_of_few_files
 from wsnode.node.workers.ipc import DescriptorsTruncatedError, IpcChannel, PeerClosedError
 from wsnode.node.workers.messages import (
+    FOLLOWS,
     HEARTBEAT_SECONDS,
     Configure,
     Drain,
@@ -29,7 +32,6 @@ from wsnode.node.workers.messages import (
     MetricsRequest,
     MetricsResponse,
     ServeConnection,
-    Start,
     Started,
     SyncRequest,
     ToWorker,
@@ -62,24 +64,23 @@ def main() -> None:
     for number in (signal.SIGINT, signal.SIGHUP, signal.SIGUSR1):
         signal.signal(number, signal.SIG_IGN)
     try:
-        status = trio.run(_run, int(sys.argv[1]))
+        status = trio.run(_run, *map(int, sys.argv[1:]))
     except* StoreFailedError:
         # Whatever noticed it first has logged it. The parent starts a process that opens the store again.
         status = FAILED
     raise SystemExit(status)
 
 
-async def _run(descriptor: int) -> int:
+async def _run(descriptor: int, memory: int, number: int, slot: int) -> int:
     channel = IpcChannel[ToWorker].of_descriptor(descriptor, ToWorker)
-    first, memory = await channel.receive()
-    assert isinstance(first, Start), "the first message says what to serve"
-    assert memory is not None, "the scoreboard comes with it"
     scoreboard = Scoreboard(memory)
     os.close(memory)
+    first, _none = await channel.receive()
+    assert isinstance(first, Configure), "the first message says what to serve"
     config = msgspec.json.decode(first.config, type=Config)
-    configure(config.log_level, config.log_format, worker=first.number)
-    is_first = first.number == FIRST
-    context = WorkerSiblings(channel, scoreboard, first.slot, writes=first.writes, is_first=is_first)
+    configure(config.log_level, config.log_format, worker=number)
+    is_first = number == FIRST
+    context = WorkerSiblings(channel, scoreboard, slot, writes=number == FOLLOWS, is_first=is_first)
     live_bytes = LiveBytes()
     with ExitStack() as stack:
         try:
@@ -89,12 +90,12 @@ async def _run(descriptor: int) -> int:
                 )
                 for name, network in config.networks.items()
             ]
-            tls, server = tls_of(config), server_of(config, networks, scoreboard.totals(first.slot))
+            tls, server = tls_of(config), server_of(config, networks, scoreboard.totals(slot))
         except Exception as error:
             logger.debug("cannot start", exc_info=error)
             channel.post(Started(str(error)))
             return FAILED
-        running = RunningNode(config, server, networks, tls, worker=first.number)
+        running = RunningNode(config, server, networks, tls, worker=number)
         if is_first:
             warn_of_few_files(config, server)
         await _Worker(running, channel, context).serve()
