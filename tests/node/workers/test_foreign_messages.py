@@ -19,7 +19,7 @@ from wsnode.node.workers.messages import (
     Heartbeat,
     MetricsRequest,
     PendingTransactions,
-    PoolChange,
+    PoolUpdateRequest,
     ServeConnection,
     Started,
     SyncResponse,
@@ -191,7 +191,6 @@ async def test_more_connections_cannot_end_than_were_passed(
     [
         SyncStatus("one", None, 3, None, 6),
         PendingTransactions("one", []),
-        PoolChange("one", [], []),
         SyncResponse(1, None),
     ],
     ids=lambda message: type(message).__name__,
@@ -203,6 +202,16 @@ async def test_only_the_process_that_follows_tells_of_following(
     node.theirs.post(message)
     await node.parent._listen(node.worker, node.ours)
     assert f"worker 1 does not follow, and has sent {type(message).__name__}" in caplog.text
+    node.close()
+
+
+async def test_only_the_process_that_follows_drops_transactions_of_all_pools(
+    nursery: trio.Nursery, caplog: pytest.LogCaptureFixture
+) -> None:
+    node = Node(nursery)
+    node.theirs.post(PoolUpdateRequest(0, "one", [], [b"hash"]))
+    await node.parent._listen(node.worker, node.ours)
+    assert "worker 1 does not follow, and has dropped transactions" in caplog.text
     node.close()
 
 

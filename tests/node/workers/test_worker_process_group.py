@@ -16,10 +16,9 @@ from wsnode.ethereum.codec.transactions import PooledTransaction
 from wsnode.ethereum.live.hub import Hub
 from wsnode.node.workers.ipc import IpcChannel, ends
 from wsnode.node.workers.messages import (
-    AddTransactionsRequest,
-    AddTransactionsResponse,
     PendingTransactions,
-    PoolChange,
+    PoolUpdateRequest,
+    PoolUpdateResponse,
     SyncRequest,
     SyncResponse,
     SyncStatus,
@@ -79,9 +78,9 @@ async def test_what_another_process_passes_on_is_passed_over_if_it_is_no_transac
         worker.membership.join("one", playground.pool)
         for network in ("one", "unknown"):
             worker.membership.hear(PendingTransactions(network, [encoded]))
-            worker.membership.hear(AddTransactionsRequest(1, network, [encoded]))
-            worker.membership.hear(PoolChange(network, [encoded], [encoded]))
-            assert await worker.parent.receive() == (AddTransactionsResponse(1), None)
+            worker.membership.hear(PoolUpdateRequest(0, network, [encoded]))
+            worker.membership.hear(PoolUpdateRequest(1, network, [encoded], [encoded]))
+            assert await worker.parent.receive() == (PoolUpdateResponse(1), None)
         assert not list(playground.pool.held())
 
 
@@ -164,11 +163,11 @@ async def test_what_is_pending_at_other_machines_is_taken_and_dropped_by_each_wo
         for listener in network.mirrored.on_change:
             listener(taken, dropped)
         message, _descriptor = await writer.parent.receive()
-        assert isinstance(message, PoolChange)
+        assert isinstance(message, PoolUpdateRequest)
         worker.membership.hear(message)
     assert set(playground.pool.entries) == {names[0]}
     # A network that this process does not serve yet.
-    worker.membership.hear(PoolChange("two", encoded, names))
+    worker.membership.hear(PoolUpdateRequest(0, "two", encoded, names))
     writer.close()
     other.close()
     playground.close()

@@ -93,20 +93,21 @@ class MetricsResponse(WorkerMessage, frozen=True):
     report: ProcessMetrics
 
 
-class AddTransactionsRequest(WorkerMessage, frozen=True):
-    """Transactions for the pool of a worker, or from a worker for those of others.
-
-    An `AddTransactionsResponse` with the number answers it, but for the dump of a pool.
-    """
+class PoolUpdateRequest(WorkerMessage, frozen=True):
+    """Transactions that the pool of a worker is to add and to drop, or from a worker those of others."""
 
     number: int
+    """Number of the `PoolUpdateResponse` that answers it; 0 if none does."""
     network: str
-    encoded: list[bytes]
+    added: list[bytes]
+    """Encoded transactions."""
+    dropped: list[bytes] = []
+    """Hashes of transactions that the pool of another machine has dropped; from the process that follows."""
     slot: int | None = None
     """Row of the one worker to which a pool is dumped, None for all others."""
 
 
-class AddTransactionsResponse(WorkerMessage, frozen=True):
+class PoolUpdateResponse(WorkerMessage, frozen=True):
     """Notice of a worker that its pool has the acceptable transactions of the request with this number.
 
     From the parent: all other workers have them, or are not waited for.
@@ -116,9 +117,7 @@ class AddTransactionsResponse(WorkerMessage, frozen=True):
 
 
 class PoolDumpRequest(WorkerMessage, frozen=True):
-    """Request for the contents of a worker's pools, as `AddTransactionsRequest`s for the worker with this
-    row.
-    """
+    """Request for the contents of a worker's pools, as `PoolUpdateRequest`s for the worker with this row."""
 
     slot: int
 
@@ -142,15 +141,6 @@ class PendingTransactions(WorkerMessage, frozen=True):
 
     network: str
     encoded: list[bytes]
-
-
-class PoolChange(WorkerMessage, frozen=True):
-    """Changes copied from the pool of another machine by the process that follows, for all workers."""
-
-    network: str
-    encoded: list[bytes]
-    dropped: list[bytes]
-    """Hashes of the dropped transactions."""
 
 
 class SyncRequest(WorkerMessage, frozen=True):
@@ -185,14 +175,14 @@ class CorruptStore(WorkerMessage, frozen=True, tag="damaged"):
     reason: str | None
 
 
-SyncMessage = SyncStatus | PendingTransactions | PoolChange | SyncRequest | SyncResponse
+SyncMessage = SyncStatus | PendingTransactions | SyncRequest | SyncResponse
 """Messages between the process that follows and the workers, through the parent."""
 SharedMessage = (
     Drain
     | MetricsRequest
     | MetricsResponse
-    | AddTransactionsRequest
-    | AddTransactionsResponse
+    | PoolUpdateRequest
+    | PoolUpdateResponse
     | CorruptStore
     | SyncMessage
 )

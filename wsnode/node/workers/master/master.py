@@ -23,8 +23,6 @@ from wsnode.node.workers.master.tx_broadcast import TxBroadcaster
 from wsnode.node.workers.master.worker_process import WorkerProcess, WorkerStage
 from wsnode.node.workers.messages import (
     FOLLOWS,
-    AddTransactionsRequest,
-    AddTransactionsResponse,
     Configure,
     CorruptStore,
     Drain,
@@ -32,7 +30,8 @@ from wsnode.node.workers.messages import (
     MetricsRequest,
     MetricsResponse,
     PendingTransactions,
-    PoolChange,
+    PoolUpdateRequest,
+    PoolUpdateResponse,
     Started,
     SyncRequest,
     SyncResponse,
@@ -282,7 +281,9 @@ class Master:
     async def _hear(self, worker: WorkerProcess, message: ToParent) -> None:
         note_heard(worker)
         match message:
-            case AddTransactionsRequest(slot=None):
+            case PoolUpdateRequest(dropped=[_, *_]) if not worker.follows:
+                raise UnreadableMessageError(f"{worker.name} does not follow, and has dropped transactions")
+            case PoolUpdateRequest(number, slot=None) if number or not worker.follows:
                 await self._begin(worker, self._spreading.spread, message)
             case MetricsRequest(number):
                 await self._begin(worker, self._metrics.answer, number)
@@ -314,19 +315,19 @@ class Master:
                 self._note_beat(worker, message)
             case Started(failure):
                 self._note_start(worker, failure)
-            case AddTransactionsResponse(number):
+            case PoolUpdateResponse(number):
                 self._spreading.took(worker, number)
-            case AddTransactionsRequest():
+            case PoolUpdateRequest(slot=int()):
                 self._spreading.lent(message)
             case CorruptStore(network, reason):
                 self._relaying.note_damage(worker, network, reason)
             case MetricsResponse(number, report):
                 self._metrics.note(worker, number, report)
-            case SyncStatus() | PendingTransactions() | PoolChange() | SyncResponse() if not worker.follows:
+            case SyncStatus() | PendingTransactions() | SyncResponse() if not worker.follows:
                 raise UnreadableMessageError(
                     f"{worker.name} does not follow, and has sent {type(message).__name__}"
                 )
-            case SyncStatus() | PendingTransactions() | PoolChange():
+            case SyncStatus() | PendingTransactions() | PoolUpdateRequest():
                 self._relaying.tell(message)
             case SyncRequest():
                 self._relaying.ask(worker, message)

@@ -8,7 +8,7 @@ from wsnode.node.workers.master.worker_process import WorkerProcess, WorkerStage
 from wsnode.node.workers.messages import (
     CorruptStore,
     PendingTransactions,
-    PoolChange,
+    PoolUpdateRequest,
     SyncRequest,
     SyncResponse,
     SyncStatus,
@@ -26,7 +26,7 @@ class MessageRouter:
         self._damage: dict[tuple[int, str], str] = {}
         """Text of the damaged row that a process has met, by the row of the process and the network."""
 
-    def tell(self, message: SyncStatus | PendingTransactions | PoolChange) -> None:
+    def tell(self, message: SyncStatus | PendingTransactions | PoolUpdateRequest) -> None:
         """Send news to all workers."""
         if isinstance(message, SyncStatus):
             self._standings[message.network] = message

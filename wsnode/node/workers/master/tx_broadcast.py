@@ -6,7 +6,7 @@ from typing import Final
 import trio
 
 from wsnode.node.workers.master.worker_process import WorkerProcess, WorkerStage
-from wsnode.node.workers.messages import AddTransactionsRequest, AddTransactionsResponse, PoolDumpRequest
+from wsnode.node.workers.messages import PoolDumpRequest, PoolUpdateRequest, PoolUpdateResponse
 
 TAKING_SECONDS: Final = 0.5
 """Seconds for which the sender of a transaction waits for a silent worker."""
@@ -29,19 +29,19 @@ class TxBroadcaster:
             missing.discard(worker)
             self._taken_now.unpark_all()
 
-    async def spread(self, origin: WorkerProcess, message: AddTransactionsRequest) -> None:
+    async def spread(self, origin: WorkerProcess, message: PoolUpdateRequest) -> None:
         """Send transactions to all workers but `origin`, and notify `origin` when they have it."""
         self._number += 1
         number = self._number
         others = {each for each in self._workers if each.stage is WorkerStage.SERVING and each is not origin}
         for worker in others:
-            worker.post(AddTransactionsRequest(number, message.network, message.encoded))
+            worker.post(PoolUpdateRequest(number, message.network, message.added))
         missing = self._missing[number] = {each for each in others if each.can_answer}
         with trio.move_on_after(TAKING_SECONDS):
             while missing & self._workers:
                 await self._taken_now.park()
         del self._missing[number]
-        origin.post(AddTransactionsResponse(message.number))
+        origin.post(PoolUpdateResponse(message.number))
 
     def supply(self, new: WorkerProcess) -> None:
         """Have another worker send the contents of its pools for a new one."""
@@ -49,11 +49,11 @@ class TxBroadcaster:
         if (lender := next(others, None)) is not None:
             lender.post(PoolDumpRequest(new.slot))
 
-    def lent(self, message: AddTransactionsRequest) -> None:
+    def lent(self, message: PoolUpdateRequest) -> None:
         """Send a new worker the contents of another worker's pool."""
         for worker in self._workers:
-            if worker.slot == message.slot and message.encoded:
-                worker.post(AddTransactionsRequest(0, message.network, message.encoded))
+            if worker.slot == message.slot and message.added:
+                worker.post(PoolUpdateRequest(0, message.network, message.added))
 
     def note_end(self) -> None:
         """Wait no more for a worker that has ended."""

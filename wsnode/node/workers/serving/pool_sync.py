@@ -8,10 +8,9 @@ from wsnode.ethereum.pool.errors import PoolError
 from wsnode.ethereum.pool.pool import Relay, TransactionPool
 from wsnode.node.workers.ipc import IpcChannel
 from wsnode.node.workers.messages import (
-    AddTransactionsRequest,
-    AddTransactionsResponse,
-    PoolChange,
     PoolDumpRequest,
+    PoolUpdateRequest,
+    PoolUpdateResponse,
     ToWorker,
     parts,
 )
@@ -34,43 +33,36 @@ class PoolSync:
         self._pools[network] = pool
         return partial(self._relay, network)
 
-    def hear(
-        self, message: AddTransactionsRequest | AddTransactionsResponse | PoolDumpRequest | PoolChange
-    ) -> None:
+    def hear(self, message: PoolUpdateRequest | PoolUpdateResponse | PoolDumpRequest) -> None:
         """Handle a message of the parent."""
         match message:
-            case AddTransactionsRequest(number, network, encoded):
-                self._take(network, encoded)
-                self._channel.post(AddTransactionsResponse(number))
-            case AddTransactionsResponse(number):
+            case PoolUpdateRequest(number, network, added, dropped):
+                self._update(network, added, dropped)
+                if number:
+                    self._channel.post(PoolUpdateResponse(number))
+            case PoolUpdateResponse(number):
                 self._questions.answer(number, None)
-            case PoolChange(network, encoded, dropped):
-                self._mirror(network, encoded, dropped)
             case PoolDumpRequest(slot):
                 for network, pool in self._pools.items():
                     for part in parts(transaction.encoded for transaction in pool.held()):
-                        self._channel.post(AddTransactionsRequest(0, network, part, slot))
+                        self._channel.post(PoolUpdateRequest(0, network, part, slot=slot))
 
     async def _relay(self, network: str, encoded: bytes) -> None:
         """Return once all other workers have a transaction, or after `TIMEOUT_SECONDS`."""
         await self._questions.ask(
-            lambda number: self._channel.post(AddTransactionsRequest(number, network, [bytes(encoded)])),
+            lambda number: self._channel.post(PoolUpdateRequest(number, network, [bytes(encoded)])),
             TIMEOUT_SECONDS,
         )
 
-    def _take(self, network: str, encoded: list[bytes]) -> None:
-        """Add transactions that other workers have checked; the pool may refuse those that contradict its
+    def _update(self, network: str, added: list[bytes], dropped: list[bytes]) -> None:
+        """Add and drop transactions of other processes; the pool may refuse those that contradict its
         contents.
         """
         # Between two releases of a configuration others may have a network that this one does not have.
         if (pool := self._pools.get(network)) is None:
             return
-        for each in encoded:
+        for each in added:
             with suppress(PoolError):
                 pool.admit(pool.decode(each))
-
-    def _mirror(self, network: str, encoded: list[bytes], dropped: list[bytes]) -> None:
-        self._take(network, encoded)
-        if (pool := self._pools.get(network)) is not None:
-            for name in dropped:
-                pool.drop(name)
+        for name in dropped:
+            pool.drop(name)

@@ -10,7 +10,7 @@ from wsnode.node.process_group import LocalSyncService
 from wsnode.node.workers.ipc import IpcChannel
 from wsnode.node.workers.messages import (
     PendingTransactions,
-    PoolChange,
+    PoolUpdateRequest,
     SyncRequest,
     SyncResponse,
     SyncStatus,
@@ -101,9 +101,9 @@ class _PublishedNetwork:
     def pooled(self, encoded: list[bytes], dropped: list[bytes]) -> None:
         """Report transactions that were copied from other nodes' pools, and the hashes of dropped ones."""
         for part in parts(encoded):
-            self._channel.post(PoolChange(self._name, part, []))
+            self._channel.post(PoolUpdateRequest(0, self._name, part))
         if dropped:
-            self._channel.post(PoolChange(self._name, [], dropped))
+            self._channel.post(PoolUpdateRequest(0, self._name, [], dropped))
 
     async def status(self) -> bytes:
         """Return the JSON of `wsnode_status` for this network."""

@@ -64,7 +64,8 @@ def main() -> None:
     for number in (signal.SIGINT, signal.SIGHUP, signal.SIGUSR1):
         signal.signal(number, signal.SIG_IGN)
     try:
-        status = trio.run(_run, *map(int, sys.argv[1:]))
+        descriptor, memory, worker, slot = map(int, sys.argv[1:])
+        status = trio.run(_run, descriptor, memory, worker, slot)
     except* StoreFailedError:
         # Whatever noticed it first has logged it. The parent starts a process that opens the store again.
         status = FAILED

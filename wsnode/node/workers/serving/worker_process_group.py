@@ -11,12 +11,11 @@ from wsnode.ethereum.state import ChainSpec
 from wsnode.node.process_group import LocalSyncService
 from wsnode.node.workers.ipc import IpcChannel
 from wsnode.node.workers.messages import (
-    AddTransactionsRequest,
-    AddTransactionsResponse,
     CorruptStore,
     PendingTransactions,
-    PoolChange,
     PoolDumpRequest,
+    PoolUpdateRequest,
+    PoolUpdateResponse,
     SyncRequest,
     SyncResponse,
     SyncStatus,
@@ -36,10 +35,9 @@ INQUIRY_SECONDS: Final = 3.0
 logger = logging.getLogger("wsnode.workers")
 
 News = (
-    AddTransactionsRequest
-    | AddTransactionsResponse
+    PoolUpdateRequest
+    | PoolUpdateResponse
     | PoolDumpRequest
-    | PoolChange
     | SyncStatus
     | PendingTransactions
     | SyncResponse
