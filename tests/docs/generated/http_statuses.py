@@ -3,7 +3,7 @@
 from typing import Final
 
 from tests.docs.generated.marks import TableWriter, markdown_table
-from wsnode.server.access.request_errors import REFUSAL_STATUSES
+from wsnode.server.access.request_errors import HTTP_ERROR_STATUSES
 
 
 def table(_part: str) -> str:
@@ -12,7 +12,7 @@ def table(_part: str) -> str:
         ("status", "codes", "when"),
         (
             (f"HTTP {status}", ", ".join(map(str, each.codes)), each.causes)
-            for status, each in REFUSAL_STATUSES.items()
+            for status, each in HTTP_ERROR_STATUSES.items()
         ),
     )
 

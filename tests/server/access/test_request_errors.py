@@ -7,7 +7,7 @@ from pathlib import Path
 
 import wsnode
 from wsnode.jsonrpc import errors
-from wsnode.server.access.request_errors import REFUSAL_STATUSES
+from wsnode.server.access.request_errors import HTTP_ERROR_STATUSES
 
 SERVER = Path(wsnode.__file__).parent / "server"
 REFUSING = {"HttpRequestRefusedError", "BadContentError", "_refusal", "MalformedHeadError"}
@@ -48,17 +48,17 @@ def code_of(error: ast.expr) -> int | None:
 
 def test_the_table_has_the_statuses_of_the_sources() -> None:
     assert {status for status, _code in refusals()} | {HTTPStatus.UPGRADE_REQUIRED} == (
-        REFUSAL_STATUSES.keys() - OF_H11
+        HTTP_ERROR_STATUSES.keys() - OF_H11
     )
 
 
 def test_a_row_has_the_codes_of_the_sources() -> None:
     found = {(status, code) for status, code in refusals() if code is not None}
-    rows = {(status, code) for status, each in REFUSAL_STATUSES.items() for code in each.codes}
-    assert len(found) > len(REFUSAL_STATUSES) / 2
+    rows = {(status, code) for status, each in HTTP_ERROR_STATUSES.items() for code in each.codes}
+    assert len(found) > len(HTTP_ERROR_STATUSES) / 2
     assert found - rows == set()
 
 
 def test_statuses_are_in_order_and_are_errors() -> None:
-    assert list(REFUSAL_STATUSES) == sorted(REFUSAL_STATUSES)
-    assert all(HTTPStatus(status) >= 400 for status in REFUSAL_STATUSES)
+    assert list(HTTP_ERROR_STATUSES) == sorted(HTTP_ERROR_STATUSES)
+    assert all(HTTPStatus(status) >= 400 for status in HTTP_ERROR_STATUSES)

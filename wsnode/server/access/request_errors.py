@@ -13,35 +13,37 @@ from wsnode.jsonrpc.errors import (
 )
 
 
-class RefusalStatus(NamedTuple):
+class HttpErrorStatus(NamedTuple):
     """Codes of the JSON-RPC errors that have an HTTP status, and the causes of the refusal."""
 
     codes: Sequence[int]
     causes: str
 
 
-REFUSAL_STATUSES: Final[Mapping[int, RefusalStatus]] = {
-    400: RefusalStatus(
+HTTP_ERROR_STATUSES: Final[Mapping[int, HttpErrorStatus]] = {
+    400: HttpErrorStatus(
         (INVALID_REQUEST, INVALID_PARAMS),
         "The request is malformed as HTTP or as a handshake, its body is not what `Content-Encoding` says, "
         "or its header names no block.",
     ),
-    401: RefusalStatus(
+    401: HttpErrorStatus(
         (INVALID_REQUEST,), "The API key is missing, unknown or revoked; the Engine API's token is not valid."
     ),
-    403: RefusalStatus((INVALID_REQUEST,), "The host name or the origin is not allowed."),
-    404: RefusalStatus((INVALID_REQUEST,), "The path or the host name leads to no network."),
-    405: RefusalStatus((INVALID_REQUEST,), "The method is not POST."),
-    408: RefusalStatus((INVALID_REQUEST,), "The request did not arrive in time."),
-    413: RefusalStatus((INVALID_REQUEST,), "The body is larger than `body_bytes`, as sent or decompressed."),
-    415: RefusalStatus((INVALID_REQUEST,), "The content type or the content encoding is not supported."),
-    426: RefusalStatus((INVALID_REQUEST,), "The path is for WebSocket."),
-    429: RefusalStatus(
+    403: HttpErrorStatus((INVALID_REQUEST,), "The host name or the origin is not allowed."),
+    404: HttpErrorStatus((INVALID_REQUEST,), "The path or the host name leads to no network."),
+    405: HttpErrorStatus((INVALID_REQUEST,), "The method is not POST."),
+    408: HttpErrorStatus((INVALID_REQUEST,), "The request did not arrive in time."),
+    413: HttpErrorStatus(
+        (INVALID_REQUEST,), "The body is larger than `body_bytes`, as sent or decompressed."
+    ),
+    415: HttpErrorStatus((INVALID_REQUEST,), "The content type or the content encoding is not supported."),
+    426: HttpErrorStatus((INVALID_REQUEST,), "The path is for WebSocket."),
+    429: HttpErrorStatus(
         (LIMIT_EXCEEDED,), "The key's connections are in use, or its rates allow no call of the body."
     ),
-    431: RefusalStatus((INVALID_REQUEST,), "The head is larger than `head_bytes`."),
-    501: RefusalStatus((INVALID_REQUEST,), "The transfer encoding is not `chunked`."),
-    503: RefusalStatus(
+    431: HttpErrorStatus((INVALID_REQUEST,), "The head is larger than `head_bytes`."),
+    501: HttpErrorStatus((INVALID_REQUEST,), "The transfer encoding is not `chunked`."),
+    503: HttpErrorStatus(
         (LIMIT_EXCEEDED, RESOURCE_NOT_FOUND),
         "Too many connections or bytes, the node is about to stop, or a block that the header names is late.",
     ),
