@@ -218,9 +218,8 @@ class HttpConnection:
         self._service.shared.received.hold(self, size + self._with_parser + len(self._ahead))
 
     async def _say_given_up(self) -> bool:
-        response = refused(
-            HttpRequestRefusedError(503, limit_exceeded("too many bytes of unanswered requests, try again"))
-        )
+        error = limit_exceeded("too many bytes of unanswered requests, try again")
+        response = refused(HttpRequestRefusedError(503, error, {"Retry-After": "1"}))
         self._count(response)
         await self._send_all(serialize(response, last=self._is_last))
         return False
@@ -517,7 +516,8 @@ class HttpConnection:
 
     def _check_given_up(self) -> None:
         if self._has_given_up:
-            raise HttpRequestRefusedError(503, limit_exceeded("too many bytes of unfinished bodies"))
+            error = limit_exceeded("too many bytes of unfinished bodies")
+            raise HttpRequestRefusedError(503, error, {"Retry-After": "1"})
 
     async def _read_parts(self, limit: int, deadline: float) -> bytes:
         # In one piece, for a body may come in chunks of a byte.
