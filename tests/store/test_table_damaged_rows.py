@@ -1,6 +1,8 @@
 """A row without its checksum is an error to each kind of read, and counted; writing it again mends it."""
 
+import re
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from pathlib import Path
 from random import Random
 
@@ -134,3 +136,28 @@ def test_a_table_is_emptied_whatever_its_rows_are(
         store.write(lambda writer: writer.clear(FRUIT))
     with store.read() as reader:
         assert (reader.entries(FRUIT), reader.get(TREES, b"oak")) == (0, b"tall")
+
+
+FLAGS, ROOT = range(4, 6), range(42, 48)
+"""Bytes of the flags and of the root's page number, without its lowest two, in a table's record in LMDB."""
+
+
+@pytest.mark.parametrize("offset", [*FLAGS, *ROOT])
+def test_a_damaged_record_of_a_table_is_damage_to_each_read_of_a_transaction(
+    tmp_path: Path, offset: int
+) -> None:
+    with closing(Environment(tmp_path, [FRUIT, TREES], writer=True)) as written:
+        written.write(lambda writer: writer.put_new(FRUIT, [(key, b"1" * SHORT) for key in KEYS]))
+    file = tmp_path / "data.mdb"
+    whole = file.read_bytes()
+    for bit in range(7):
+        content = bytearray(whole)
+        for found in re.finditer(b"fruit", whole):
+            content[found.end() + offset] ^= 1 << bit
+        with closing(Environment(tmp_path, [FRUIT, TREES], writer=False)) as store, store.read() as _before:
+            file.write_bytes(content)
+            with store.read() as reader:
+                for _ in range(2):
+                    with pytest.raises(DamagedRowError, match="table fruit"):
+                        reader.get(FRUIT, b"apple")
+        file.write_bytes(whole)

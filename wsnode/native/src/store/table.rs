@@ -138,9 +138,15 @@ impl Handles {
 
     /// Convert an error of LMDB: a damaged page on the way to `key` becomes `DamagedRow`; a failure of the
     /// disk does not.
+    ///
+    /// A table whose own record is damaged is `Incompatible` or `BadDbi`; a transaction that has met a
+    /// damaged page is `BadTxn` from then on.
     fn failure(&self, table: Table, key: &[u8], error: heed::Error) -> StoreError {
+        use MdbError::{BadDbi, BadTxn, Corrupted, Incompatible, PageNotFound};
         match error {
-            heed::Error::Mdb(MdbError::Corrupted | MdbError::PageNotFound) => self.damaged(table, key),
+            heed::Error::Mdb(Corrupted | PageNotFound | Incompatible | BadDbi | BadTxn) => {
+                self.damaged(table, key)
+            }
             error => error.into(),
         }
     }
