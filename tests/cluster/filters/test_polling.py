@@ -48,8 +48,10 @@ class Nodes:
     """Nodes that go through the same changes of one chain, each in its own time."""
 
     def __init__(self, chains: Sequence[GrowingChain], limits: CallLimits) -> None:
+        made = max(chain.made for chain in chains)
         for chain in chains:
             chain.clear()
+            chain.made = made
         self._chains = chains
         self._changes: list[Change] = []
         self._done = [0] * len(chains)

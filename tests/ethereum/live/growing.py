@@ -75,7 +75,8 @@ class GrowingChain:
         self._first = header_fields(chain.spec.genesis_block().header).number
         self._gas = gas
         self._appender = Appender(chain)
-        self._made = 0
+        self.made = 0
+        """Number of the last block made; its extra data, so chains at one number make equal blocks."""
         self._abandoned: dict[Hash32, tuple[Block, bytes, bytes]] = {}
 
     def go_on_with(self, chain: Chain) -> None:
@@ -86,7 +87,7 @@ class GrowingChain:
     def grow(self, logs: Sequence[Log] = ()) -> Head:
         """Add a block with these logs; no two blocks are equal."""
         parent = self._appender.tip
-        self._made += 1
+        self.made += 1
         header = header_fields(parent[0])
         attributes = BlockAttributes(
             timestamp=header.timestamp + 12,
@@ -94,7 +95,7 @@ class GrowingChain:
             prev_randao=bytes(32),
             gas_limit=header.gas_limit,
             parent_beacon_block_root=bytes(32),
-            extra_data=self._made.to_bytes(8, "big"),
+            extra_data=self.made.to_bytes(8, "big"),
         )
         built, refused = self.chain.state.build_block(parent, attributes, self._transactions(logs))
         assert not refused
