@@ -11,7 +11,7 @@ import trio
 from wsnode.jsonrpc.errors import LIMIT_EXCEEDED, RpcError
 from wsnode.jsonrpc.resource_quota import ClientId
 from wsnode.server.access.client_address import peer_of
-from wsnode.server.access.request_errors import HttpRequestRefusedError
+from wsnode.server.access.request_errors import try_later
 from wsnode.server.http.connection import Service
 from wsnode.server.listeners import ListenerKind, listener_kind
 from wsnode.server.observability.supervisor import keep_running, log_failure
@@ -166,7 +166,7 @@ def _transport(
 async def _refuse(transport: Transport) -> None:
     error = RpcError(LIMIT_EXCEEDED, "too many connections")
     try:
-        await say(transport, refusal(HttpRequestRefusedError(503, error, {"Retry-After": "5"})), seconds=1.0)
+        await say(transport, refusal(try_later(503, error, 5)), seconds=1.0)
     except Exception as failure:
         log_failure("a connection cannot be refused", failure)
     finally:

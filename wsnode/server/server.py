@@ -13,7 +13,7 @@ from wsnode.jsonrpc.errors import INVALID_REQUEST, LIMIT_EXCEEDED, RpcError
 from wsnode.jsonrpc.resource_quota import ClientId
 from wsnode.server.access.api_keys import ApiKey
 from wsnode.server.access.origin_policy import OPEN, OriginPolicy
-from wsnode.server.access.request_errors import HttpRequestRefusedError
+from wsnode.server.access.request_errors import HttpRequestRefusedError, try_later
 from wsnode.server.access.router import Network, Router
 from wsnode.server.http.connection import HttpConnection, Page, PageContent, Service
 from wsnode.server.http.files import StaticFile
@@ -348,7 +348,7 @@ class Server:
             if api_key is not None:
                 api_key.take_connection(connection, self._revoke)
         except RpcError as error:
-            await self._refuse(transport, HttpRequestRefusedError(429, error, {"Retry-After": "1"}))
+            await self._refuse(transport, try_later(429, error))
             return None
         is_there = False
         try:
@@ -364,7 +364,7 @@ class Server:
         """Return the data of a connection about to begin, None if it was refused."""
         if self.shared.draining:
             error = RpcError(LIMIT_EXCEEDED, self.final_notice[1])
-            await self._refuse(transport, HttpRequestRefusedError(503, error, {"Retry-After": "1"}))
+            await self._refuse(transport, try_later(503, error))
             return None
         handshake = shake_hands(head, router, client)
         route = handshake.route

@@ -1,4 +1,4 @@
-"""The table of HTTP statuses has those that the server's sources give to refusals, and their codes."""
+"""Comparison of the table of HTTP statuses with the statuses and error codes in the server's sources."""
 
 import ast
 from collections.abc import Iterator
@@ -10,7 +10,7 @@ from wsnode.jsonrpc import errors
 from wsnode.server.access.request_errors import HTTP_ERROR_STATUSES
 
 SERVER = Path(wsnode.__file__).parent / "server"
-REFUSING = {"HttpRequestRefusedError", "BadContentError", "_refusal", "MalformedHeadError"}
+REFUSING = {"HttpRequestRefusedError", "BadContentError", "try_later", "MalformedHeadError"}
 CODES = {
     "invalid_request": errors.INVALID_REQUEST,
     "invalid_params": errors.INVALID_PARAMS,

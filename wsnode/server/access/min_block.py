@@ -7,7 +7,7 @@ from urllib.parse import parse_qs
 import trio
 
 from wsnode.jsonrpc.errors import RpcError, invalid_params
-from wsnode.server.access.request_errors import HttpRequestRefusedError
+from wsnode.server.access.request_errors import HttpRequestRefusedError, try_later
 from wsnode.server.access.router import BlockWaiter, Route
 
 HEADER: Final = "wsnode-min-block"
@@ -34,7 +34,7 @@ def demanded_by(target: str) -> str | None:
         return None
     found = parse_qs(query, keep_blank_values=True).get(MEMBER)
     if found is not None and len(found) > 1:
-        raise _refusal(400, invalid_params(f"more than one {MEMBER}"))
+        raise HttpRequestRefusedError(400, invalid_params(f"more than one {MEMBER}"))
     return None if found is None else found[0]
 
 
@@ -45,11 +45,11 @@ def arrival_of(route: Route, text: str) -> Arrival:
         HttpRequestRefusedError: The text names no block, or the network has no blocks to wait for (400).
     """
     if (barrier := route.barrier) is None:
-        raise _refusal(400, invalid_params("this network has no blocks to wait for"))
+        raise HttpRequestRefusedError(400, invalid_params("this network has no blocks to wait for"))
     try:
         awaited = barrier.parse(text)
     except ValueError as error:
-        raise _refusal(400, invalid_params(str(error))) from None
+        raise HttpRequestRefusedError(400, invalid_params(str(error))) from None
     return lambda: _wait(barrier, awaited, route)
 
 
@@ -60,9 +60,5 @@ async def _wait(barrier: BlockWaiter, awaited: Any, route: Route) -> HttpRequest
     try:
         await barrier.wait((awaited,), route.caller.client)
     except RpcError as error:
-        return _refusal(503, error)
+        return try_later(503, error)
     return None
-
-
-def _refusal(status: int, error: RpcError) -> HttpRequestRefusedError:
-    return HttpRequestRefusedError(status, error, {"Retry-After": "1"} if status == 503 else None)

@@ -61,6 +61,11 @@ class HttpRequestRefusedError(Exception):
         self.headers = dict(headers or {})
 
 
+def try_later(status: int, error: RpcError, seconds: int = 1) -> HttpRequestRefusedError:
+    """Return a refusal whose header `Retry-After` is `seconds` (RFC 9110, section 10.2.3)."""
+    return HttpRequestRefusedError(status, error, {"Retry-After": str(seconds)})
+
+
 def bad_request(message: str) -> HttpRequestRefusedError:
     """Return the refusal (400) of a request that is malformed as HTTP."""
     return HttpRequestRefusedError(400, invalid_request(message))

@@ -23,7 +23,7 @@ from wsnode.jsonrpc.work import CallMaker, CallTask, Reply, pieces_of, size_of
 from wsnode.server.access.api_keys import Admission
 from wsnode.server.access.min_block import HEAD_HEADER, Arrival, arrival_of
 from wsnode.server.access.min_block import HEADER as MIN_BLOCK
-from wsnode.server.access.request_errors import HttpRequestRefusedError, bad_request
+from wsnode.server.access.request_errors import HttpRequestRefusedError, bad_request, try_later
 from wsnode.server.access.request_target import EVERYTHING, RequestTarget, target_of
 from wsnode.server.access.router import Route, Router
 from wsnode.server.http.content import BadContentError, decode_body, encode_body
@@ -219,7 +219,7 @@ class HttpConnection:
 
     async def _say_given_up(self) -> bool:
         error = limit_exceeded("too many bytes of unanswered requests, try again")
-        response = refused(HttpRequestRefusedError(503, error, {"Retry-After": "1"}))
+        response = refused(try_later(503, error))
         self._count(response)
         await self._send_all(serialize(response, last=self._is_last))
         return False
@@ -377,7 +377,7 @@ class HttpConnection:
         size = size_of(answer)
         if not self._service.shared.waiting.allows(self.client, size):
             error = limit_exceeded("too many bytes of replies wait to be read, try again")
-            raise HttpRequestRefusedError(503, error, {"Retry-After": "1"})
+            raise try_later(503, error)
         reply, headers_of_reply = answer, dict(shared)
         if size >= self._limits.deflate_bytes:
             with self._counted(size):
@@ -517,7 +517,7 @@ class HttpConnection:
     def _check_given_up(self) -> None:
         if self._has_given_up:
             error = limit_exceeded("too many bytes of unfinished bodies")
-            raise HttpRequestRefusedError(503, error, {"Retry-After": "1"})
+            raise try_later(503, error)
 
     async def _read_parts(self, limit: int, deadline: float) -> bytes:
         # In one piece, for a body may come in chunks of a byte.

@@ -12,7 +12,7 @@ from wsnode.jsonrpc.codec import NULL, error_reply
 from wsnode.jsonrpc.errors import RpcError, invalid_request
 from wsnode.jsonrpc.resource_quota import ClientId
 from wsnode.server.access.min_block import Arrival, arrival_of, demanded_by
-from wsnode.server.access.request_errors import HttpRequestRefusedError, bad_request
+from wsnode.server.access.request_errors import HttpRequestRefusedError, bad_request, try_later
 from wsnode.server.access.request_target import target_of
 from wsnode.server.access.router import Caller, Route, Router
 from wsnode.server.websocket.deflate import factory
@@ -102,7 +102,7 @@ def _check_connections(caller: Caller) -> None:
         if caller.api_key is not None:
             caller.api_key.check_connections()
     except RpcError as error:
-        raise HttpRequestRefusedError(429, error, {"Retry-After": "1"}) from None
+        raise try_later(429, error) from None
 
 
 def _refused(response: Response) -> HttpRequestRefusedError:
