@@ -78,7 +78,7 @@ async def test_a_false_tip_is_gone_with_the_next_proof(tmp_path: Path) -> None:
         await source.tell()
         await proved.world.until_at(false := source.head)
         source.growing.shrink(1)
-        source.growing._made -= 1
+        source.growing.made -= 1
         source.grow(3)
         await source.tell()
         proved.clock.slot = 21
