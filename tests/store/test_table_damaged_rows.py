@@ -154,7 +154,7 @@ def test_a_damaged_record_of_a_table_is_damage_to_each_read_of_a_transaction(
         content = bytearray(whole)
         for found in re.finditer(b"fruit", whole):
             content[found.end() + offset] ^= 1 << bit
-        with closing(Environment(tmp_path, [FRUIT, TREES], writer=False)) as store, store.read() as _before:
+        with closing(Environment(tmp_path, [FRUIT, TREES], writer=False)) as store:
             file.write_bytes(content)
             with store.read() as reader:
                 for _ in range(2):
