@@ -34,7 +34,7 @@ class StatePatch(msgspec.Struct, frozen=True):
 
 def patches(reader: Reader, number: int) -> Sequence[StatePatch]:
     """Return the patches of the state after a block, oldest first."""
-    return [_patch(row) for _key, row in scan(reader, META, _prefix(number), _prefix(number + 1))]
+    return list(_oldest_first(reader, number))
 
 
 def unpatched_root(reader: Reader | Writer, number: int) -> Hash32:
@@ -46,8 +46,8 @@ def unpatched_root(reader: Reader | Writer, number: int) -> Hash32:
 
 def begun_root(reader: Reader, number: int) -> Hash32:
     """Return the state root after a block and its first patch, by which a fork gets its accounts."""
-    first = next(scan(reader, META, _prefix(number), _prefix(number + 1)), None)
-    return unpatched_root(reader, number) if first is None else _patch(first[1]).state_root
+    first = next(_oldest_first(reader, number), None)
+    return unpatched_root(reader, number) if first is None else first.state_root
 
 
 def patches_since(reader: Reader | Writer, number: int, root: bytes) -> Sequence[StatePatch] | None:
@@ -91,6 +91,10 @@ def undo(writer: Writer, number: int, wanted: bytes) -> None:
     since = patches_since(writer, number, wanted)
     for key, _row in [*islice(_latest_first(writer, number), len(since or ()))]:
         writer.delete(META, key)
+
+
+def _oldest_first(reader: Reader, number: int) -> Iterator[StatePatch]:
+    return (_patch(row) for _key, row in scan(reader, META, _prefix(number), _prefix(number + 1)))
 
 
 def _latest_first(reader: Reader | Writer, number: int) -> Iterator[tuple[bytes, bytes]]:
