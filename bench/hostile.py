@@ -73,10 +73,7 @@ def attack(node: Node, name: str, options: argparse.Namespace) -> Row:
     Raises:
         OSError: The node has ended, or does not answer any more.
     """
-    place = urlsplit(node.url)
-    prepared = ATTACKS[name](
-        Target(place.netloc, place.path.replace("/ws/", "/") or "/", options.connections)
-    )
+    prepared = ATTACKS[name](Target.of_url(node.url, options.connections))
     wait_settled(node.process)
     before = memory_of(node)
     if node.process:

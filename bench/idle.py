@@ -3,10 +3,10 @@
     python -m bench.idle wsnode=ws://127.0.0.1:8545/@PID [geth=ws://127.0.0.1:8546/@PID …] --counts 1000
 
 Opens connections up to each count, as fast as the node takes them or spread over `--over` seconds, beside a
-client that asks for the block number a hundred times a second. With `--http BYTES` they are HTTP connections
-that have had one answer, to a request with a head of about so many bytes. Memory is the growth of the node's
-resident size since before the first connection, divided by their number. The limit of open files must allow
-for them, the node's as well.
+client that asks for the block number a hundred times a second. `--http BYTES` opens HTTP connections instead:
+each sends one request, whose head has about BYTES bytes, and reads the response. Memory is the growth of the
+node's resident size since before the first connection, divided by their number. The limit of open files must
+allow for them, the node's as well.
 """
 
 import socket
@@ -14,8 +14,8 @@ import sys
 import time
 from collections.abc import Sequence
 from typing import NamedTuple
-from urllib.parse import urlsplit
 
+from bench.lib.attacks import Target, post_head
 from bench.lib.nodes import Node, allow_many_files, parser_of, print_ratios
 from bench.lib.peer import Peer, begin, one_round_trip, reach, steady_client
 from wsnode.load.machine import cpu_seconds, resident_bytes
@@ -34,13 +34,9 @@ class Result(NamedTuple):
 
 
 def begin_http(url: str, head_bytes: int) -> socket.socket:
-    """Return a connection on which a call with a head of about `head_bytes` has been sent."""
-    place = urlsplit(url)
+    """Return an HTTP connection after sending one call, whose head has about `head_bytes` bytes."""
     connected = reach(url)
-    head = (
-        f"POST {place.path.removeprefix('/ws') or '/'} HTTP/1.1\r\nHost: {place.netloc}\r\n"
-        f"Content-Type: application/json\r\nContent-Length: {len(CALL)}\r\nUser-Agent: "
-    )
+    head = f"{post_head(Target.of_url(url, 1))}Content-Length: {len(CALL)}\r\nUser-Agent: "
     connected.sendall(head.encode() + b"x" * max(1, head_bytes - len(head) - 4) + b"\r\n\r\n" + CALL)
     return connected
 

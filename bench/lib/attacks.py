@@ -6,7 +6,8 @@ only, so any chain will do; a node with blocks full of logs has more to answer t
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from typing import NamedTuple
+from typing import NamedTuple, Self
+from urllib.parse import urlsplit
 
 from wsnode.load.frames import PING, masked_frame, request_frame
 
@@ -34,6 +35,12 @@ class Target(NamedTuple):
     host: str
     path: str
     connections: int
+
+    @classmethod
+    def of_url(cls, url: str, connections: int) -> Self:
+        """Return the target of HTTP requests to the node at a WebSocket URL."""
+        place = urlsplit(url)
+        return cls(place.netloc, place.path.removeprefix("/ws") or "/", connections)
 
 
 class Attack(NamedTuple):
