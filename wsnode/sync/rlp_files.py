@@ -11,12 +11,12 @@ from contextlib import ExitStack
 from itertools import islice
 from typing import TYPE_CHECKING, BinaryIO, Final, Self, cast
 
+import msgspec
+
 from wsnode.sync.errors import SourceError
 
 if TYPE_CHECKING:
     from _typeshed import WriteableBuffer
-
-import msgspec
 
 # Larger than any block that a gas limit ever allowed, small enough to hold a few in memory.
 MAX_BLOCK_SIZE: Final = 1 << 26

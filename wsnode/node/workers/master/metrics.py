@@ -22,8 +22,8 @@ class MetricsSum:
         self._reports: dict[Hashable, ProcessMetrics] = {}
         self._gone: list[Family] = []
         self.dropped = 0
-        """Number of dropped families and samples: those that no process of a node declares, and those beyond
-        the bounds.
+        """Number of metric families and samples dropped from reports: undeclared ones, and those beyond the
+        bounds of a report.
         """
 
     def note(self, worker: Hashable, report: ProcessMetrics) -> None:

@@ -55,8 +55,9 @@ class PoolSync:
         )
 
     def _update(self, network: str, added: list[bytes], dropped: list[bytes]) -> None:
-        """Add and drop transactions of other processes; the pool may refuse those that contradict its
-        contents.
+        """Add transactions to a network's pool, and drop others by their hashes.
+
+        A transaction that the pool refuses, such as one with a nonce already taken, is skipped.
         """
         # Between two releases of a configuration others may have a network that this one does not have.
         if (pool := self._pools.get(network)) is None:

@@ -1,4 +1,4 @@
-//! Reads and watches a node through starknet-rs, and prints what it was sent as one JSON object.
+//! Client on starknet-rs that prints a node's replies, or its notifications, as one JSON object.
 //!
 //! `read URL NUMBER CONTRACT KEY`: a block in its forms, its transactions, events and state.
 //! `watch URL WS_URL TRANSACTION_HASH LAST_BLOCK`: all subscriptions, from the next block to the one with that
@@ -169,7 +169,7 @@ fn status(status: &TransactionStatus) -> Value {
     json!([to_value(status.finality_status()).unwrap(), outcome])
 }
 
-/// What all subscriptions have sent, in order.
+/// Notifications of all subscriptions, in order of arrival.
 #[derive(Default)]
 struct Sent {
     heads: Vec<(u64, Felt)>,
