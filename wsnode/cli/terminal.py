@@ -77,15 +77,19 @@ class PassingLine:
 @contextmanager
 def one_line_failures() -> Iterator[None]:
     """Convert errors of an input, a folder or an address to one line and exit status 1."""
+    status: int | None = None
     try:
         yield
+    except* KeyboardInterrupt:
+        status = INTERRUPTED
     except* failures() as group:
         error = first_leaf(group)
         notes = "".join(f" ({note})" for note in getattr(error, "__notes__", ()))
         print(escaped(f"error: {error}{notes}"), file=sys.stderr)
-        raise SystemExit(1) from None
-    except* KeyboardInterrupt:
-        raise SystemExit(INTERRUPTED) from None
+        status = 1
+    # Raised in a clause of `except*` it would be in a group, up to Python 3.11.3, and shown with a traceback.
+    if status is not None:
+        raise SystemExit(status)
 
 
 def failures() -> tuple[type[Exception], ...]:
