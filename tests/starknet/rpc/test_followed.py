@@ -176,6 +176,9 @@ def compare(node: Node, pair: Pair, wanted: list[tuple[str, Any]], version: str)
             own, expected = comparable(own), comparable(expected)
         if method in ("getStateUpdate", "getStorageProof"):
             own, expected = ordered(own), ordered(expected)
+        if (method, params) == ("getStateUpdate", ["pre_confirmed"]) and "old_root" not in expected:
+            # An upstream that is asked in 0.9 names it; 0.10 makes it optional.
+            own.pop("old_root", None)
         if own != expected:
             wrong.append((method, params, own, expected))
         if not is_error and f"starknet_{method}" in SCHEMAS["results"]:
