@@ -2,15 +2,17 @@
 
 import re
 from collections.abc import Callable, Iterator
-from contextlib import closing
+from contextlib import ExitStack, closing, suppress
+from functools import partial
 from pathlib import Path
 from random import Random
 
 import pytest
 
-from tests.store.damaged_bytes import flipped
-from wsnode.store.environment import Environment, Reader
-from wsnode.store.errors import DamagedRowError
+from tests.store.damaged_bytes import flipped, flipped_at
+from tests.store.damaged_pages import DUPLICATES, NODE_FLAGS, entries_of, followed_bytes
+from wsnode.store.environment import Environment, Reader, Writer
+from wsnode.store.errors import DamagedRowError, StoreError
 from wsnode.store.table import Table, scan
 
 FRUIT = Table("fruit")
@@ -40,16 +42,16 @@ def before(reader: Reader) -> object:
     return cursor.last() and cursor.prev()
 
 
-@pytest.mark.parametrize(
-    "read",
-    [
-        pytest.param(lambda reader: reader.get(FRUIT, b"banana"), id="get"),
-        pytest.param(lambda reader: reader.view(FRUIT, b"banana"), id="view"),
-        pytest.param(lambda reader: reader.cursor(FRUIT).set_range(b"b"), id="set_range"),
-        pytest.param(before, id="prev"),
-        pytest.param(lambda reader: list(scan(reader, FRUIT, b"")), id="scan"),
-    ],
-)
+READS = [
+    pytest.param(lambda reader: reader.get(FRUIT, b"banana"), id="get"),
+    pytest.param(lambda reader: reader.view(FRUIT, b"banana"), id="view"),
+    pytest.param(lambda reader: reader.cursor(FRUIT).set_range(b"b"), id="set_range"),
+    pytest.param(before, id="prev"),
+    pytest.param(lambda reader: list(scan(reader, FRUIT, b"")), id="scan"),
+]
+
+
+@pytest.mark.parametrize("read", READS)
 @pytest.mark.parametrize("place", [0, -1])
 def test_no_read_returns_a_damaged_row(
     store: Environment, tmp_path: Path, values: dict[bytes, bytes], read: Read, place: int
@@ -161,3 +163,64 @@ def test_a_damaged_record_of_a_table_is_damage_to_each_read_of_a_transaction(
                     with pytest.raises(DamagedRowError, match="table fruit"):
                         reader.get(FRUIT, b"apple")
         file.write_bytes(whole)
+
+
+@pytest.mark.parametrize("read", READS)
+def test_an_entry_flagged_as_having_several_values_is_damage_to_each_read(
+    store: Environment, tmp_path: Path, read: Read
+) -> None:
+    file = tmp_path / "data.mdb"
+    with ExitStack() as stack, store.read() as reader:
+        whole = read(reader)
+        for entry in entries_of(file.read_bytes(), b"banana"):
+            stack.enter_context(flipped_at(file, entry + NODE_FLAGS, DUPLICATES))
+        with pytest.raises(DamagedRowError, match="table fruit"):
+            read(reader)
+        stack.close()
+        assert type(read(reader)) is type(whole)
+
+
+def all_rows(reader: Reader, table: Table) -> Iterator[tuple[bytes, bytes]]:
+    """Yield the rows that each way of reading finds, unless a row or a page on its way is damaged."""
+    for key in KEYS:
+        with suppress(StoreError):
+            if (value := reader.get(table, key)) is not None:
+                yield key, value
+    with suppress(StoreError):
+        yield from scan(reader, table, b"")
+    with suppress(StoreError):
+        cursor = reader.cursor(table)
+        found = cursor.last()
+        while found:
+            yield cursor.item()
+            found = cursor.prev()
+
+
+def fill(table: Table, rows: dict[bytes, bytes], writer: Writer) -> None:
+    writer.put_new(table, sorted(rows.items()))
+
+
+@pytest.mark.parametrize("flips", [2000, pytest.param(None, marks=pytest.mark.nightly)])
+def test_no_changed_bit_that_lmdb_follows_ends_the_process(tmp_path: Path, flips: int | None) -> None:
+    rows = {b"key %d" % number: b"%d" % number * SHORT for number in range(200)}
+    rows |= {key: key * (LONG // len(key)) for key in KEYS}
+    with closing(Environment(tmp_path, [FRUIT, TREES], writer=True)) as written:
+        for table in (FRUIT, TREES):
+            written.write(partial(fill, table, rows))
+    file = tmp_path / "data.mdb"
+    content, chance = file.read_bytes(), Random(flips)
+    bits = [(place, 1 << bit) for place in followed_bytes(content) for bit in range(8)]
+    errors = 0
+    with closing(Environment(tmp_path, [FRUIT, TREES], writer=False)) as store:
+        with store.read() as reader:
+            whole = list(all_rows(reader, FRUIT))
+        for place, bit in bits if flips is None else chance.sample(bits, flips):
+            damaged = store.damaged
+            for table in (FRUIT, TREES):
+                # LMDB fails all further reads of a transaction that has met a damaged page.
+                with flipped_at(file, place, bit), store.read() as reader:
+                    assert all(rows[key] == value for key, value in all_rows(reader, table))
+            errors += store.damaged != damaged
+        assert errors > len(bits) // 20 if flips is None else flips // 20
+        with store.read() as reader:
+            assert list(all_rows(reader, FRUIT)) == whole

@@ -10,6 +10,7 @@ use std::io::{self, ErrorKind};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
+use super::row::fault;
 use super::{meta_page, FileError, IntegrityError, FILE, LOCK_FILE};
 
 /// Bytes of addresses for a small file's map, which grows with the file: a process has 2^47 for all its
@@ -54,6 +55,7 @@ pub fn open(
 ) -> Result<Env<WithoutTls>, IntegrityError> {
     require_regular(path)?;
     meta_page::require_sound(path)?;
+    fault::catch();
     let length = std::fs::metadata(path.join(FILE)).map_or(0, |found| found.len());
     let least = roomy(usize::try_from(length).unwrap_or(usize::MAX / 2));
     let opened = open_reduced(path, tables, flags, map_size.max(least), least.max(MIN_MAP_SIZE));

@@ -14,6 +14,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::ptr::null_mut;
 
+use super::row::fault;
 use super::{meta_page, StoreError, FILE};
 
 /// LMDB's own table of free pages: the pages freed by each transaction, by its number.
@@ -98,6 +99,7 @@ impl Handle {
     pub(super) fn open(path: &Path, flags: c_uint, map_size: usize, tables: u32) -> Result<Self, c_int> {
         const FLAGS: c_uint = lmdb::MDB_NOTLS | lmdb::MDB_NORDAHEAD;
         let text = CString::new(path.as_os_str().as_bytes()).map_err(|_| libc::EINVAL)?;
+        fault::catch();
         let mut env = null_mut();
         // SAFETY: `env` is a place for a handle.
         done(unsafe { lmdb::mdb_env_create(&mut env) })?;

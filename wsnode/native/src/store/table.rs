@@ -3,6 +3,7 @@
 //! A table is no handle of LMDB: a handle is good for one open environment only, and belongs to the
 //! transaction. A row is its value and a checksum over key and value, added and checked here alone.
 
+use std::cmp::Ordering;
 use std::ops::{Deref, RangeBounds};
 use std::sync::Arc;
 
@@ -254,11 +255,11 @@ impl Table {
         txn: &'t ReadTxn<'_>,
         key: &[u8],
     ) -> Result<Option<KeyValue<'t>>, StoreError> {
-        txn.handles.entry(self, key, self.handle(txn).get_greater_than_or_equal_to(txn.raw(), key))
+        self.found(txn, key, Ordering::is_ge, self.handle(txn).get_greater_than_or_equal_to(txn.raw(), key))
     }
 
     pub fn after<'t>(self, txn: &'t ReadTxn<'_>, key: &[u8]) -> Result<Option<KeyValue<'t>>, StoreError> {
-        txn.handles.entry(self, key, self.handle(txn).get_greater_than(txn.raw(), key))
+        self.found(txn, key, Ordering::is_gt, self.handle(txn).get_greater_than(txn.raw(), key))
     }
 
     /// Return the last entry whose key is not greater than `key`, or None.
@@ -267,11 +268,26 @@ impl Table {
         txn: &'t ReadTxn<'_>,
         key: &[u8],
     ) -> Result<Option<KeyValue<'t>>, StoreError> {
-        txn.handles.entry(self, key, self.handle(txn).get_lower_than_or_equal_to(txn.raw(), key))
+        self.found(txn, key, Ordering::is_le, self.handle(txn).get_lower_than_or_equal_to(txn.raw(), key))
     }
 
     pub fn before<'t>(self, txn: &'t ReadTxn<'_>, key: &[u8]) -> Result<Option<KeyValue<'t>>, StoreError> {
-        txn.handles.entry(self, key, self.handle(txn).get_lower_than(txn.raw(), key))
+        self.found(txn, key, Ordering::is_lt, self.handle(txn).get_lower_than(txn.raw(), key))
+    }
+
+    /// Return the checked entry found by LMDB from `key` on; an entry on the wrong side of `key`, to which a
+    /// damaged page has led, is damage: a walk from entry to entry would not end.
+    fn found<'t>(
+        self,
+        txn: &'t ReadTxn<'_>,
+        key: &[u8],
+        is_beyond: fn(Ordering) -> bool,
+        found: heed::Result<Option<KeyValue<'t>>>,
+    ) -> Result<Option<KeyValue<'t>>, StoreError> {
+        match txn.handles.entry(self, key, found)? {
+            Some((other, _)) if !is_beyond(other.cmp(key)) => Err(txn.handles.damaged(self, key)),
+            entry => Ok(entry),
+        }
     }
 
     /// Return all entries, in the order of their keys.

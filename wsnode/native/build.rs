@@ -1,0 +1,16 @@
+//! Compilation of what is written in C: reads of LMDB that survive a damaged page.
+
+/// LMDB's functions that `store/row/fault.c` has in their place.
+const WRAPPED: [&str; 5] = ["mdb_get", "mdb_cursor_open", "mdb_cursor_get", "mdb_dbi_open", "mdb_stat"];
+
+fn main() {
+    println!("cargo::rerun-if-changed=src/store/row/fault.c");
+    // Other systems' linkers cannot replace a function.
+    if std::env::var("CARGO_CFG_TARGET_OS").as_deref() != Ok("linux") {
+        return;
+    }
+    cc::Build::new().file("src/store/row/fault.c").warnings_into_errors(true).compile("wsnode_store_fault");
+    for name in WRAPPED {
+        println!("cargo::rustc-link-arg=-Wl,--wrap={name}");
+    }
+}
