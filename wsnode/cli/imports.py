@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from wsnode.cli.options import FILE, Commands, data_option, journal_option
+from wsnode.cli.options import FILE, Commands, StarknetChainId, data_option, journal_option
 from wsnode.cli.terminal import (
     announce_head,
     one_line_failures,
@@ -67,7 +67,12 @@ def import_ethereum(files: Sequence[str], data: Path, genesis: Path | None, jour
 @click.option(
     "--first-block", type=click.IntRange(min=0), metavar="N", help="The number of a new chain's first block."
 )
-@click.option("--chain-id", metavar="NAME", help="The chain's name, such as SN_MAIN.")
+@click.option(
+    "--chain-id",
+    type=StarknetChainId(),
+    metavar="NAME",
+    help="The chain's name, such as SN_MAIN, or the same in hex.",
+)
 @click.option(
     "--trust-roots", is_flag=True, help="Check parent hashes only; do not recompute the dump's state roots."
 )

@@ -120,19 +120,38 @@ class ChainName(click.ParamType[str]):
     name = "name"
 
     def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
-        """Return the chain's name in the table of networks.
+        """Return the chain's name in the table of networks, or that of a Starknet chain with its id in text.
 
         Raises:
             click.BadParameter: No chain has the name.
         """
-        from wsnode.ethereum.networks.table import UnknownNetworkError, find_network
-        from wsnode.sync.starknet.settings import STARKNET_CHAIN
+        from wsnode.ethereum.networks.table import find_network
+        from wsnode.sync.starknet.settings import OTHER_CHAIN, STARKNET_CHAINS, starknet_chain
 
-        if re.fullmatch(STARKNET_CHAIN, value):
-            return value
         try:
+            if value in STARKNET_CHAINS or value.startswith(OTHER_CHAIN):
+                return starknet_chain(value)
             return find_network(value).name
-        except UnknownNetworkError as error:
+        except ValueError as error:
+            self.fail(str(error), param, ctx)
+
+
+class StarknetChainId(click.ParamType[str]):
+    """Type of ids of Starknet chains, in text or in hex."""
+
+    name = "name"
+
+    def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        """Return the id in text.
+
+        Raises:
+            click.BadParameter: It is no chain id.
+        """
+        from wsnode.starknet.felt import chain_id_text
+
+        try:
+            return chain_id_text(value)
+        except ValueError as error:
             self.fail(str(error), param, ctx)
 
 

@@ -4,6 +4,8 @@ from typing import Final
 
 PRIME: Final = 2**251 + 17 * 2**192 + 1
 FELT_BYTES: Final = 32
+MAX_SHORT_STRING: Final = 31
+"""Maximum number of characters of a short string, an ASCII text in one felt."""
 ZERO: Final = bytes(FELT_BYTES)
 _DIGITS: Final = frozenset("0123456789abcdefABCDEF")
 
@@ -49,6 +51,37 @@ def number_felt(number: int) -> bytes:
     if not 0 <= number < PRIME:
         raise ValueError(f"{number} is no felt")
     return number.to_bytes(FELT_BYTES, "big")
+
+
+def short_string(felt: bytes) -> str:
+    """Return the text of a short string: SN_MAIN for 0x534e5f4d41494e.
+
+    Raises:
+        ValueError: The element is no text of printable ASCII characters.
+    """
+    text = felt.lstrip(b"\0").decode("ascii")
+    if not text or not text.isprintable():
+        raise ValueError(f"{felt_text(felt)} is no short string")
+    return text
+
+
+def chain_id_text(text: str) -> str:
+    """Return a chain's id in text, given in text or in hex: SN_MAIN for itself and for 0x534e5f4d41494e.
+
+    Raises:
+        ValueError: It is neither 1 to 31 printable ASCII characters nor their number in hex.
+    """
+    try:
+        if text[:2] in ("0x", "0X"):
+            return short_string(felt_bytes(text))
+        if 0 < len(text) <= MAX_SHORT_STRING and text.isascii() and text.isprintable():
+            return text
+    except ValueError:
+        pass
+    raise ValueError(
+        f"a chain's id is 1 to {MAX_SHORT_STRING} printable ASCII characters, or the same in hex, "
+        f"got {text[:80]!r}"
+    )
 
 
 def decode_felt(value: object) -> Felt:

@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from tests.node_process import run
+from tests.starknet.branches import branch, write_dump
 from wsnode.node.config import (
     Config,
     ConfigurationError,
@@ -13,6 +14,7 @@ from wsnode.node.config import (
 )
 from wsnode.node.config_file import examine
 from wsnode.node.config_line import follow_starknet_config
+from wsnode.starknet.chain import StarknetChain
 from wsnode.sync.starknet.settings import FollowStarknetConfig
 
 URLS = ("ws://127.0.0.1:1/rpc/v0_10", "http://127.0.0.1:2", "ws://127.0.0.1:3")
@@ -24,11 +26,18 @@ URLS = ("ws://127.0.0.1:1/rpc/v0_10", "http://127.0.0.1:2", "ws://127.0.0.1:3")
         ("starknet", "SN_MAIN", 20_000),
         ("starknet-sepolia", "SN_SEPOLIA", 20_000),
         ("starknet:SN_TEST", "SN_TEST", None),
+        ("starknet:0x534e5f54455354", "SN_TEST", None),
     ],
 )
 def test_public_networks_are_light_unless_said(chain: str, chain_id: str, kept: int | None) -> None:
     config = follow_starknet_config(chain, URLS[:1], None)
     assert (config.chain_id, config.kept) == (chain_id, kept)
+
+
+def test_an_id_in_hex_is_the_setting_with_its_text() -> None:
+    in_hex = FollowStarknetConfig("starknet:0x534e5f5345504f4c4941", URLS)
+    assert in_hex == FollowStarknetConfig("starknet:SN_SEPOLIA", URLS)
+    assert in_hex.chain == "starknet:SN_SEPOLIA"
 
 
 def test_what_a_folder_is_can_be_said() -> None:
@@ -47,9 +56,11 @@ def test_of_three_upstreams_two_must_agree() -> None:
 @pytest.mark.parametrize(
     ("chain", "urls", "settings", "words"),
     [
-        ("mainnet", URLS, {}, "matching regex"),
-        ("starknet:", URLS, {}, "matching regex"),
-        ("starknet:" + "X" * 32, URLS, {}, "matching regex"),
+        ("mainnet", URLS, {}, "chain: it is starknet, starknet-sepolia or starknet:CHAIN_ID, got 'mainnet'"),
+        ("starknet\n", URLS, {}, "chain: it is starknet, starknet-sepolia or starknet:CHAIN_ID"),
+        ("starknet:", URLS, {}, "chain: a chain's id is 1 to 31 printable ASCII characters"),
+        ("starknet:" + "X" * 32, URLS, {}, "chain: a chain's id is 1 to 31"),
+        ("starknet:0x0a", URLS, {}, "chain: a chain's id is 1 to 31 .* got '0x0a'"),
         ("starknet", (), {}, "length >= 1"),
         ("starknet", URLS[:1] * 2, {}, "an upstream is named twice"),
         ("starknet", ("ftp://a",), {}, "upstream 1: ftp:// is none of"),
@@ -109,3 +120,26 @@ def test_options_of_other_chains_are_wrong_usage(tmp_path: Path) -> None:
     ended = run("follow", "--data", str(tmp_path / "new"), *options)
     assert (ended.returncode, "--beacon, --journal: not of Starknet chains" in ended.stderr) == (2, True)
     assert not (tmp_path / "new").exists()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("command", ["follow", "import"])
+def test_what_is_no_chain_id_is_wrong_usage(command: str, tmp_path: Path) -> None:
+    new = tmp_path / "new"
+    ended = (
+        run("follow", "--data", str(new), "--chain", "starknet:0xff", "--upstream", URLS[0])
+        if command == "follow"
+        else run("import", "alt", "--data", str(new), str(tmp_path), "--chain-id", "0xff")
+    )
+    assert (ended.returncode, new.exists()) == (2, False)
+    words = "a chain's id is 1 to 31 printable ASCII characters, or the same in hex, got '0xff'"
+    assert words in ended.stderr
+
+
+@pytest.mark.slow
+def test_an_import_stores_the_text_of_an_id_in_hex(tmp_path: Path) -> None:
+    dump = write_dump(tmp_path / "blocks.jsonl", branch([[1]]))
+    ended = run("import", "alt", "--data", str(tmp_path / "new"), str(dump), "--chain-id", "0x534E5F54455354")
+    assert ended.returncode == 0, ended.stderr
+    with StarknetChain.open(tmp_path / "new", writer=False) as chain, chain.snapshot() as view:
+        assert view.chain_id == "SN_TEST"

@@ -10,11 +10,9 @@ from wsnode.ethereum.primitives.values import BlockNumber, Hash32
 from wsnode.starknet.block import StarknetHeader, UnverifiedStarknetBlock
 from wsnode.starknet.diff_source import decode_state_diff
 from wsnode.starknet.dump.header_members import header_members
-from wsnode.starknet.felt import Felt, decode_felt, felt_bytes, felt_text
+from wsnode.starknet.felt import Felt, decode_felt, felt_bytes, felt_text, short_string
 from wsnode.untrusted.decoding import JsonDecoder, MalformedError
 
-MAX_NAME: Final = 31
-"""Maximum number of characters of a chain's name, a short string in one felt."""
 MAX_VERSION: Final = 32
 """Maximum number of characters of a version's text."""
 MAX_NUMBER: Final = 2**63 - 1
@@ -105,12 +103,9 @@ def decode_chain_id(text: bytes) -> str:
     """
     told = _decode_text(text)
     try:
-        name = felt_bytes(told).lstrip(b"\0").decode("ascii")
+        return short_string(felt_bytes(told))
     except ValueError:
         raise MalformedError(f"{told[:80]!r} is the name of no chain") from None
-    if not name.isprintable() or not name:
-        raise MalformedError(f"{told[:80]!r} is the name of no chain")
-    return name
 
 
 def decode_block(block: bytes, update: bytes) -> UnverifiedStarknetBlock:

@@ -4,11 +4,13 @@ from typing import Annotated, Final
 
 import msgspec
 
+from wsnode.starknet.felt import chain_id_text
 from wsnode.upstream.address import MAX_UPSTREAMS, require_upstreams, usual_agreement
 
 STARKNET_CHAINS: Final = {"starknet": "SN_MAIN", "starknet-sepolia": "SN_SEPOLIA"}
 """Chain names of the public networks, as in `starknet_chainId`, by their names in a configuration."""
-STARKNET_CHAIN: Final = r"^(starknet|starknet-sepolia|starknet:[!-~]{1,31})$"
+OTHER_CHAIN: Final = "starknet:"
+"""Text before another network's chain id in a configuration."""
 DEFAULT_STARKNET_WINDOW: Final = 20_000
 """Blocks kept by a light folder by default: eleven hours, at a block every two seconds."""
 
@@ -17,12 +19,25 @@ MIN_FULL_WINDOW: Final = 128
 """Minimum number of blocks kept by a full folder: branches that leave the chain below are not followed."""
 
 
+def starknet_chain(name: str) -> str:
+    """Return a chain's name in a configuration, with a chain id in hex replaced by its text.
+
+    Raises:
+        ValueError: It is neither the name of a public network, nor OTHER_CHAIN and a chain id.
+    """
+    if name in STARKNET_CHAINS:
+        return name
+    if not name.startswith(OTHER_CHAIN):
+        raise ValueError(f"it is {', '.join(STARKNET_CHAINS)} or {OTHER_CHAIN}CHAIN_ID, got {name[:80]!r}")
+    return OTHER_CHAIN + chain_id_text(name.removeprefix(OTHER_CHAIN))
+
+
 class FollowStarknetConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Starknet nodes followed by a network, and the number of them that must have a block."""
 
-    chain: Annotated[str, msgspec.Meta(pattern=STARKNET_CHAIN)]
-    """Chain: `starknet`, `starknet-sepolia`, or `starknet:` and another network's chain id in text, as in
-    `starknet:SN_TEST`.
+    chain: str
+    """Chain: `starknet`, `starknet-sepolia`, or `starknet:` and another network's chain id in text or in hex,
+    as in `starknet:SN_TEST`, which is `starknet:0x534e5f54455354`.
     """
     upstreams: Annotated[tuple[str, ...], msgspec.Meta(min_length=1, max_length=MAX_UPSTREAMS)]
     """URLs of the nodes, with the path of the specification's version: `ws://`, `wss://`, `http://` or
@@ -70,7 +85,16 @@ class FollowStarknetConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=Tr
         return usual_agreement(len(self.upstreams)) if self.agree is None else self.agree
 
     def __post_init__(self) -> None:
-        """Raise ValueError if an upstream is no URL of a node or is repeated, or if settings contradict."""
+        """Replace a chain id in hex by its text.
+
+        Raises:
+            ValueError: The chain's name is invalid, an upstream is no URL of a node or is repeated, or
+                settings contradict.
+        """
+        try:
+            msgspec.structs.force_setattr(self, "chain", starknet_chain(self.chain))
+        except ValueError as error:
+            raise ValueError(f"chain: {error}") from None
         require_upstreams(self.upstreams)
         if self.agreeing > len(self.upstreams):
             raise ValueError(f"agree: {self.agreeing} of {len(self.upstreams)} upstreams cannot agree")
