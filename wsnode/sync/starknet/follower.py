@@ -35,7 +35,7 @@ from wsnode.upstream.streams import Connect
 L1_SECONDS: Final = 30.0
 """Seconds between requests for the last block accepted on L1."""
 L1_UNKNOWN_SECONDS: Final = 2.0
-"""Seconds until the next such request while no block is known."""
+"""Seconds until the next such request while no block is known, and the head does not move."""
 WATCH_SECONDS: Final = 2.0
 ALONE_SECONDS: Final = 15.0
 """Seconds after the last announcement for which the chain counts as ready without upstreams."""
@@ -93,7 +93,14 @@ class StarknetFollower:
         self._scopes: dict[Upstream, trio.CancelScope] = {}
         self._nursery: trio.Nursery | None = None
         self._storage_retry = StorageRetry(self._see)
-        self.writer = ChainWriter(chain, chain_id, window, publish, keeps_state=keeps_state)
+        self._head_moved = trio.Event()
+        """Event of the next change of the stored head."""
+
+        def publish_head() -> None:
+            self._head_moved.set()
+            publish()
+
+        self.writer = ChainWriter(chain, chain_id, window, publish_head, keeps_state=keeps_state)
         verifier = BlockVerifier(chain, chain_id)
         self._head_tracker = StarknetHeadTracker(
             chain, self.writer, verifier, self.upstreams, agree, checkpoint
@@ -216,13 +223,22 @@ class StarknetFollower:
             self._see()
 
     async def _watch_l1(self) -> None:
-        """Request the last block accepted on L1 every `L1_SECONDS`; branches below it are refused."""
+        """Request the last block accepted on L1 every `L1_SECONDS`; branches below it are refused.
+
+        While no block is known, request it again once the head has moved: a reported block may be stored
+        then.
+        """
         while True:
-            if (accepted := await self._ask_l1()) is not None:
-                self._head_tracker.floor = accepted
-                self._state.l1_accepted = (accepted.number, accepted.hash)
-                self._state.publish()
-            await trio.sleep(L1_SECONDS if accepted is not None else L1_UNKNOWN_SECONDS)
+            # A head that is stored during the request counts.
+            moved = self._head_moved = trio.Event()
+            if (accepted := await self._ask_l1()) is None:
+                with trio.move_on_after(L1_UNKNOWN_SECONDS):
+                    await moved.wait()
+                continue
+            self._head_tracker.floor = accepted
+            self._state.l1_accepted = (accepted.number, accepted.hash)
+            self._state.publish()
+            await trio.sleep(L1_SECONDS)
 
     async def _ask_l1(self) -> StarknetHead | None:
         """Return the highest block here that `agree` upstreams report as accepted on L1, None if there is no
