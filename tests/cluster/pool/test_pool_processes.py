@@ -18,6 +18,7 @@ from tests.node_process import PATIENCE, kept_address, started
 pytestmark = [needs_redis, pytest.mark.slow]
 
 SLOWLY = ("--block-time", "3600")
+BOTH = {"pending": "0x2", "queued": "0x0"}
 
 
 def heard(client: ClientConnection, count: int) -> list[str]:
@@ -102,9 +103,9 @@ def test_what_the_one_of_two_followers_that_writes_has_is_pending_at_the_workers
         )
         for client in workers:
             # Its upstream tells of them as well, before or after.
-            assert heard(client, 2) == [sent, later]
-            until(lambda client=client: result(client, "eth_getTransactionByHash", later) is not None)  # type: ignore[misc]
-            assert result(client, "txpool_status") == {"pending": "0x2", "queued": "0x0"}
+            assert sorted(heard(client, 2)) == sorted([sent, later])
+            until(lambda client=client: result(client, "txpool_status") == BOTH)  # type: ignore[misc]
+            assert result(client, "eth_getTransactionByHash", later) is not None
         source("evm_mine")
         for node in (first, second):
             come_together(source, node)

@@ -153,7 +153,8 @@ def test_a_replica_stands_as_its_writer_whatever_is_done(redis: RedisServer, tmp
         assert (status["mode"], status["lag"], status["replica"]["refused"]) == ("replica", 0, 0)
         writer("anvil_reorg", 2, [])
         come_together(writer, copy)
-        assert status_of(copy)["reorganisations"] == status["reorganisations"] + 1
+        # A record's state is served once it is stored, and the record counted after that.
+        until(lambda: status_of(copy)["reorganisations"] == status["reorganisations"] + 1)
     assert run("doctor", "--data", str(tmp_path / "replica")).returncode == 0
 
 
@@ -431,8 +432,8 @@ def test_a_transaction_without_a_writer_is_refused(redis: RedisServer, tmp_path:
         writer("evm_mine")
         come_together(writer, copy)
         signed = writer("eth_signTransaction", filled(writer))
-        refused = copy.answer("eth_sendRawTransaction", signed)["error"]
-        assert refused["message"] == UNKNOWN
+        # A process that follows and has no turn for seconds is another reason, which passes.
+        until(lambda: copy.answer("eth_sendRawTransaction", signed)["error"]["message"] == UNKNOWN)
         assert copy("txpool_status")["pending"] == "0x0"
 
 
