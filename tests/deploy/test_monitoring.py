@@ -25,14 +25,18 @@ from wsnode.server.metric_definitions import METRICS, definition_of
 CHECKOUT = Path(__file__).parents[2]
 TESTS = CHECKOUT / "deploy/prometheus/wsnode.tests.yml"
 PAGE = CHECKOUT / "docs/reference/operating.md"
-NEEDED = (
-    "wsnode_lag_blocks",
-    "wsnode_upstream_head",
-    "wsnode_engine_unstored",
-    "wsnode_replica_lag_blocks",
-    "wsnode_beacon_proved_slot",
+SELDOM = (
+    *("wsnode_window_blocks", "wsnode_proof_rounds_total", "wsnode_carried_values_total"),
+    *("wsnode_proofs_total", "wsnode_wrong_proofs_total", "wsnode_forked_history_total"),
+    *("wsnode_payloads_total", "wsnode_forwarded_total"),
+    *("wsnode_beacon_refused_total", "wsnode_beacon_url_slot"),
 )
-"""The metrics of the nodes below that appear last."""
+"""Metrics that none of the nodes below has.
+
+They are of light folders, of nodes that prove, of forks, and of nodes that have asked for a payload or a
+partner, or have met a broken rule.
+"""
+SUFFIX = re.compile(r"_(bucket|count|sum|created)$")
 PROMTOOL = shutil.which("promtool")
 
 needs_promtool = pytest.mark.skipif(PROMTOOL is None, reason="no `promtool` on the path")
@@ -52,12 +56,18 @@ def told(tmp_path_factory: pytest.TempPathFactory) -> Told:
             use(node)
         found: Told = {}
         end = monotonic() + PATIENCE
-        while not found.keys() >= set(NEEDED):
-            assert monotonic() < end, found.keys()
+        while lacking := expected() - {SUFFIX.sub("", name) for name in found}:
+            assert monotonic() < end, lacking
             sleep(0.1)
             for node in nodes:
                 found |= samples(node)
         return found
+
+
+def expected() -> set[str]:
+    """Return the metrics that the nodes have, once all have begun."""
+    names = {each.name for each in METRICS.values()}
+    return {name for name in names.difference(SELDOM) if not name.startswith("wsnode_starknet_")}
 
 
 def running(stack: ExitStack, folder: Path) -> Iterator[Node]:
@@ -136,20 +146,12 @@ def test_each_metric_and_label_of_an_expression_is_told(told: Told, expression: 
 
 
 def test_nodes_have_the_metrics_that_are_declared(told: Told) -> None:
-    suffix = re.compile(r"_(bucket|count|sum|created)$")
-    found = {suffix.sub("", name): labels - {"le"} for name, labels in told.items()}
+    found = {SUFFIX.sub("", name): labels - {"le"} for name, labels in told.items()}
     ours = {name: labels for name, labels in found.items() if not name.startswith("python_")}
     # Metrics without samples have no labels to compare.
     declared = {name: set(definition_of(name).labels) if labels else set() for name, labels in ours.items()}
     assert ours == declared
-    # Only light folders, nodes that prove, forks, and once a payload or a partner is asked, or a rule broken.
-    elsewhere = {"wsnode_window_blocks", "wsnode_proof_rounds_total", "wsnode_carried_values_total"}
-    upstreams = {"wsnode_proofs_total", "wsnode_wrong_proofs_total", "wsnode_forked_history_total"}
-    seldom = {"wsnode_payloads_total", "wsnode_forwarded_total"}
-    beacon = {"wsnode_beacon_refused_total", "wsnode_beacon_url_slot"}
-    names = {each.name for each in METRICS.values()}
-    starknet = {name for name in names if name.startswith("wsnode_starknet_")}
-    assert names - ours.keys() == elsewhere | upstreams | seldom | beacon | starknet
+    assert ours.keys() & {each.name for each in METRICS.values()} == expected()
 
 
 def test_the_page_names_every_alert() -> None:
