@@ -177,7 +177,7 @@ FLOORS = {
     ),
     "sync/follow/blocks": ("block_client verified_blocks", "any_upstream", "batch_fetcher ancestor_fetcher"),
     "cluster": (
-        "address filter_scripts node_directory quotas records",
+        "address filter_scripts journal_scripts node_directory quotas records",
         "journal journal_diff",
         "chain_source",
         "membership filter_store redis_journal shared_rates leader_session",

@@ -20,7 +20,7 @@ from coredis.connection import TCPLocation
 from coredis.exceptions import RedisError
 from coredis.retry import NoRetryPolicy
 
-from wsnode.cluster import filter_scripts
+from wsnode.cluster import filter_scripts, journal_scripts
 from wsnode.cluster.address import CLUSTER, SENTINEL, JournalAddress
 from wsnode.cluster.journal import (
     LEASE_SECONDS,
@@ -67,121 +67,7 @@ _LEASE_MILLISECONDS: Final = str(int(LEASE_SECONDS * 1000))
 logging.getLogger("coredis").setLevel(logging.CRITICAL)
 
 _EPOCH: Final = re.compile(rb"[0-9]{1,15}")
-"""Epoch in decimal digits, as many as `_SOUND` takes: Python converts no more than 4,300."""
-
-# What another program has put there would fail in the arithmetic below, or be a lease for ever.
-_SOUND: Final = """
-for _, key in ipairs({KEYS[2], KEYS[3]}) do
-    local kind = redis.call('TYPE', key).ok
-    if kind ~= 'none' and kind ~= 'string' then return {'damaged', key} end
-end
-if redis.call('PTTL', KEYS[2]) == -1 then return {'damaged', KEYS[2]} end
-local given = redis.call('GET', KEYS[3])
-if given and (#given > 15 or not string.match(given, '^%d+$')) then return {'damaged', KEYS[3]} end
-"""
-# An epoch is also a time, so that a Redis that lost all, or its last writes, does not give one out again.
-_CLAIM: Final = f"""
-{_SOUND}
-local holder = redis.call('GET', KEYS[2])
-if holder and holder ~= ARGV[1] then return {{'taken', holder}} end
-local now = redis.call('TIME')
-local epoch = now[1] * 1000 + math.floor(now[2] / 1000)
-local last = redis.call('XREVRANGE', KEYS[1], '+', '-', 'COUNT', 1)[1]
-local told = last and string.match(last[1], '^%d+') or '0'
-for _, other in ipairs({{given or '0', ARGV[2], told}}) do epoch = math.max(epoch, tonumber(other) + 1) end
-local name = string.format('%.0f', epoch)
-if #name > 15 then return {{'damaged', tonumber(told) + 1 == epoch and KEYS[1] or KEYS[3]}} end
-redis.call('SET', KEYS[3], name)
-redis.call('SET', KEYS[2], ARGV[1], 'PX', ARGV[3])
-return {{'given', name}}
-"""
-IS_MINE: Final = f"""
-{_SOUND}
-if redis.call('GET', KEYS[2]) ~= ARGV[1] or redis.call('GET', KEYS[3]) ~= ARGV[2] then return {{'lost'}} end
-"""
-_TIP: Final = """
-local last = redis.call('XREVRANGE', KEYS[1], '+', '-', 'COUNT', 1)[1]
-local tip = last and last[1] or ''
-"""
-_RENEW: Final = f"""
-{IS_MINE}
-redis.call('PEXPIRE', KEYS[2], ARGV[3])
-{_TIP}
-return {{'renewed', tip}}
-"""
-_RELEASE: Final = f"""
-{IS_MINE}
-redis.call('DEL', KEYS[2])
-return {{'released'}}
-"""
-_KEEP_GENESIS: Final = f"""
-{IS_MINE}
-redis.call('SET', KEYS[4], ARGV[3])
-return {{'kept'}}
-"""
-# Each entry has what the log had held through it, so that its size needs no counter that could be lost apart.
-_APPEND: Final = f"""
-{IS_MINE}
-{_TIP}
-if tip ~= ARGV[3] then return {{'moved', tip}} end
-local bytes, blocks = 0, 0
-if last then bytes, blocks = tonumber(last[2][4]), tonumber(last[2][6]) end
-bytes, blocks = bytes + #ARGV[5], blocks + tonumber(ARGV[6])
-redis.call('XADD', KEYS[1], ARGV[4], 'record', ARGV[5],
-    'bytes', string.format('%.0f', bytes), 'blocks', string.format('%.0f', blocks))
-local most_records, most_bytes, least_blocks = tonumber(ARGV[7]), tonumber(ARGV[8]), tonumber(ARGV[9])
-for _ = 1, 64 do
-    local first = redis.call('XRANGE', KEYS[1], '-', '+', 'COUNT', 1)[1]
-    local kept = bytes - tonumber(first[2][4]) + #first[2][2]
-    local is_beyond = kept > most_bytes or redis.call('XLEN', KEYS[1]) > most_records
-    if not is_beyond or blocks - tonumber(first[2][6]) < least_blocks then break end
-    redis.call('XDEL', KEYS[1], first[1])
-end
-return {{'appended'}}
-"""
-
-
-# A node that has said nothing for long is gone; the server's clock alone counts. A script has none but keys
-# that a replica's user may write: of others Redis would have it be allowed to write them as well.
-_MEET: Final = """
-local now = tonumber(redis.call('TIME')[1])
-if ARGV[1] ~= '' then redis.call('HSET', KEYS[1], ARGV[1], string.format('%.0f', now) .. ' ' .. ARGV[2]) end
-local found = redis.call('HGETALL', KEYS[1])
-local told = {}
-for place = 1, #found, 2 do
-    local said, text = string.match(found[place + 1], '^(%d+) (.*)$')
-    if not said or #text > tonumber(ARGV[5]) or math.abs(now - tonumber(said)) > tonumber(ARGV[3]) then
-        redis.call('HDEL', KEYS[1], found[place])
-    elseif #told < tonumber(ARGV[4]) then table.insert(told, text) end
-end
-return told
-"""
-
-# A key is a member, its score the time at which all its credits are back. The server's clock alone counts;
-# nodes say and hear durations. When a node spent is known but for the time since it last said so, and matters
-# only if no credits were missing then: between these bounds its own count holds. Times beyond the longest
-# would have a key be refused for ever; another program has put them there.
-_EXCHANGE: Final = """
-local clock = redis.call('TIME')
-local now = clock[1] + clock[2] / 1e6
-local kept, longest = now - ARGV[2], now + ARGV[3]
-redis.call('ZREMRANGEBYSCORE', KEYS[1], '-inf', string.format('%.6f', kept))
-redis.call('ZREMRANGEBYSCORE', KEYS[1], string.format('(%.6f', longest), '+inf')
-for place = 4, #ARGV, 4 do
-    local known = tonumber(redis.call('ZSCORE', KEYS[1], ARGV[place]) or '0')
-    local seconds, since, own = tonumber(ARGV[place + 1]), tonumber(ARGV[place + 2]), now + ARGV[place + 3]
-    local earliest = math.max(known, now - since) + seconds
-    local latest = seconds > 0 and math.max(known, now) + seconds or math.huge
-    local full = math.min(math.max(earliest, math.min(own, latest)), longest)
-    if full > kept then redis.call('ZADD', KEYS[1], string.format('%.6f', full), ARGV[place]) end
-end
-local last = redis.call('ZREVRANGE', KEYS[1], 0, 0, 'WITHSCORES')[2]
-if last then redis.call('EXPIREAT', KEYS[1], string.format('%.0f', last + ARGV[2] + 1)) end
-local after = string.format('(%.6f', now)
-local owing = redis.call('ZREVRANGEBYSCORE', KEYS[1], '+inf', after, 'WITHSCORES', 'LIMIT', 0, ARGV[1])
-for place = 2, #owing, 2 do owing[place] = string.format('%.6f', owing[place] - now) end
-return owing
-"""
+"""Epoch in decimal digits, as many as the scripts take: Python converts no more than 4,300."""
 
 
 class RedisJournal:
@@ -208,7 +94,7 @@ class RedisJournal:
             LeaseHeldError: Another process has it.
             JournalUnavailableError: Redis cannot be reached.
         """
-        what, value = await self._run(_CLAIM, holder, str(floor), _LEASE_MILLISECONDS)
+        what, value = await self._run(journal_scripts.CLAIM, holder, str(floor), _LEASE_MILLISECONDS)
         if what == "taken":
             raise LeaseHeldError(value.decode(errors="replace"))
         return Lease(holder, int(value))
@@ -220,7 +106,7 @@ class RedisJournal:
             LeaseLostError: It is not the holder's any more.
             JournalUnavailableError: Redis cannot be reached.
         """
-        _what, tip = await self._run_with(lease, _RENEW, _LEASE_MILLISECONDS)
+        _what, tip = await self._run_with(lease, journal_scripts.RENEW, _LEASE_MILLISECONDS)
         return record_id(tip)
 
     async def release(self, lease: Lease) -> None:
@@ -229,7 +115,7 @@ class RedisJournal:
         Raises:
             JournalUnavailableError: Redis cannot be reached.
         """
-        await self._run(_RELEASE, lease.holder, str(lease.epoch))
+        await self._run(journal_scripts.RELEASE, lease.holder, str(lease.epoch))
 
     async def append(self, lease: Lease, record: Record) -> None:
         """Append a record, and drop first records beyond the bounds.
@@ -242,7 +128,7 @@ class RedisJournal:
         content = await trio.to_thread.run_sync(encode_record, record)
         what, *values = await self._run_with(
             lease,
-            _APPEND,
+            journal_scripts.APPEND,
             "" if record.previous is None else str(record.previous),
             str(record.id),
             content,
@@ -300,7 +186,7 @@ class RedisJournal:
             LeaseLostError: The lease is not the holder's any more.
             JournalUnavailableError: Redis cannot be reached.
         """
-        await self._run_with(lease, _KEEP_GENESIS, genesis)
+        await self._run_with(lease, journal_scripts.KEEP_GENESIS, genesis)
 
     async def genesis(self) -> bytes | None:
         """Return the genesis file that the writer keeps, None before there is one.
@@ -320,7 +206,7 @@ class RedisJournal:
         name, text = ("", b"") if node is None else (node.name, msgspec.json.encode(node))
         bounds = (str(int(NODE_SECONDS)), str(MAX_NODES), str(MAX_NODE_BYTES))
         with self._asking():
-            texts: Any = await self._client.eval(_MEET, [self._keys[4]], [name, text, *bounds])
+            texts: Any = await self._client.eval(journal_scripts.MEET, [self._keys[4]], [name, text, *bounds])
             writer, epoch = await self._client.mget(self._keys[1:3])
         return PresentNodes(
             tuple(decode_nodes(texts)),
@@ -341,7 +227,7 @@ class RedisJournal:
         ]
         bounds = (str(MAX_OWING), str(MAX_SINCE_SECONDS), str(MAX_OWING_SECONDS))
         with self._asking():
-            reply: Any = await self._client.eval(_EXCHANGE, [self._quota], [*bounds, *said])
+            reply: Any = await self._client.eval(journal_scripts.EXCHANGE, [self._quota], [*bounds, *said])
         owing = iter(reply)
         return {digest.decode(errors="replace"): float(next(owing)) for digest in owing}
 

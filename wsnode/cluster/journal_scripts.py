@@ -1,0 +1,120 @@
+"""Scripts by which Redis keeps a chain's journal: lease, log, genesis, nodes, and spent credits of keys.
+
+The keys of those that begin with `IS_MINE` are `PREFIX:log`, a stream of records; `PREFIX:lease`, the holder,
+which expires; `PREFIX:epoch`, the last one given out; and `PREFIX:genesis`. The server's clock alone counts.
+"""
+
+from typing import Final
+
+# What another program has put there would fail in the arithmetic below, or be a lease for ever.
+_SOUND: Final = """
+for _, key in ipairs({KEYS[2], KEYS[3]}) do
+    local kind = redis.call('TYPE', key).ok
+    if kind ~= 'none' and kind ~= 'string' then return {'damaged', key} end
+end
+if redis.call('PTTL', KEYS[2]) == -1 then return {'damaged', KEYS[2]} end
+local given = redis.call('GET', KEYS[3])
+if given and (#given > 15 or not string.match(given, '^%d+$')) then return {'damaged', KEYS[3]} end
+"""
+# An epoch is also a time, so that a Redis that lost all, or its last writes, does not give one out again.
+CLAIM: Final = f"""
+{_SOUND}
+local holder = redis.call('GET', KEYS[2])
+if holder and holder ~= ARGV[1] then return {{'taken', holder}} end
+local now = redis.call('TIME')
+local epoch = now[1] * 1000 + math.floor(now[2] / 1000)
+local last = redis.call('XREVRANGE', KEYS[1], '+', '-', 'COUNT', 1)[1]
+local told = last and string.match(last[1], '^%d+') or '0'
+for _, other in ipairs({{given or '0', ARGV[2], told}}) do epoch = math.max(epoch, tonumber(other) + 1) end
+local name = string.format('%.0f', epoch)
+if #name > 15 then return {{'damaged', tonumber(told) + 1 == epoch and KEYS[1] or KEYS[3]}} end
+redis.call('SET', KEYS[3], name)
+redis.call('SET', KEYS[2], ARGV[1], 'PX', ARGV[3])
+return {{'given', name}}
+"""
+IS_MINE: Final = f"""
+{_SOUND}
+if redis.call('GET', KEYS[2]) ~= ARGV[1] or redis.call('GET', KEYS[3]) ~= ARGV[2] then return {{'lost'}} end
+"""
+_TIP: Final = """
+local last = redis.call('XREVRANGE', KEYS[1], '+', '-', 'COUNT', 1)[1]
+local tip = last and last[1] or ''
+"""
+RENEW: Final = f"""
+{IS_MINE}
+redis.call('PEXPIRE', KEYS[2], ARGV[3])
+{_TIP}
+return {{'renewed', tip}}
+"""
+RELEASE: Final = f"""
+{IS_MINE}
+redis.call('DEL', KEYS[2])
+return {{'released'}}
+"""
+KEEP_GENESIS: Final = f"""
+{IS_MINE}
+redis.call('SET', KEYS[4], ARGV[3])
+return {{'kept'}}
+"""
+# Each entry has what the log had held through it, so that its size needs no counter that could be lost apart.
+APPEND: Final = f"""
+{IS_MINE}
+{_TIP}
+if tip ~= ARGV[3] then return {{'moved', tip}} end
+local bytes, blocks = 0, 0
+if last then bytes, blocks = tonumber(last[2][4]), tonumber(last[2][6]) end
+bytes, blocks = bytes + #ARGV[5], blocks + tonumber(ARGV[6])
+redis.call('XADD', KEYS[1], ARGV[4], 'record', ARGV[5],
+    'bytes', string.format('%.0f', bytes), 'blocks', string.format('%.0f', blocks))
+local most_records, most_bytes, least_blocks = tonumber(ARGV[7]), tonumber(ARGV[8]), tonumber(ARGV[9])
+for _ = 1, 64 do
+    local first = redis.call('XRANGE', KEYS[1], '-', '+', 'COUNT', 1)[1]
+    local kept = bytes - tonumber(first[2][4]) + #first[2][2]
+    local is_beyond = kept > most_bytes or redis.call('XLEN', KEYS[1]) > most_records
+    if not is_beyond or blocks - tonumber(first[2][6]) < least_blocks then break end
+    redis.call('XDEL', KEYS[1], first[1])
+end
+return {{'appended'}}
+"""
+
+# A node that has said nothing for long is gone; the server's clock alone counts. A script has none but keys
+# that a replica's user may write: of others Redis would have it be allowed to write them as well.
+MEET: Final = """
+local now = tonumber(redis.call('TIME')[1])
+if ARGV[1] ~= '' then redis.call('HSET', KEYS[1], ARGV[1], string.format('%.0f', now) .. ' ' .. ARGV[2]) end
+local found = redis.call('HGETALL', KEYS[1])
+local told = {}
+for place = 1, #found, 2 do
+    local said, text = string.match(found[place + 1], '^(%d+) (.*)$')
+    if not said or #text > tonumber(ARGV[5]) or math.abs(now - tonumber(said)) > tonumber(ARGV[3]) then
+        redis.call('HDEL', KEYS[1], found[place])
+    elseif #told < tonumber(ARGV[4]) then table.insert(told, text) end
+end
+return told
+"""
+
+# A key is a member, its score the time at which all its credits are back. The server's clock alone counts;
+# nodes say and hear durations. When a node spent is known but for the time since it last said so, and matters
+# only if no credits were missing then: between these bounds its own count holds. Times beyond the longest
+# would have a key be refused for ever; another program has put them there.
+EXCHANGE: Final = """
+local clock = redis.call('TIME')
+local now = clock[1] + clock[2] / 1e6
+local kept, longest = now - ARGV[2], now + ARGV[3]
+redis.call('ZREMRANGEBYSCORE', KEYS[1], '-inf', string.format('%.6f', kept))
+redis.call('ZREMRANGEBYSCORE', KEYS[1], string.format('(%.6f', longest), '+inf')
+for place = 4, #ARGV, 4 do
+    local known = tonumber(redis.call('ZSCORE', KEYS[1], ARGV[place]) or '0')
+    local seconds, since, own = tonumber(ARGV[place + 1]), tonumber(ARGV[place + 2]), now + ARGV[place + 3]
+    local earliest = math.max(known, now - since) + seconds
+    local latest = seconds > 0 and math.max(known, now) + seconds or math.huge
+    local full = math.min(math.max(earliest, math.min(own, latest)), longest)
+    if full > kept then redis.call('ZADD', KEYS[1], string.format('%.6f', full), ARGV[place]) end
+end
+local last = redis.call('ZREVRANGE', KEYS[1], 0, 0, 'WITHSCORES')[2]
+if last then redis.call('EXPIREAT', KEYS[1], string.format('%.0f', last + ARGV[2] + 1)) end
+local after = string.format('(%.6f', now)
+local owing = redis.call('ZREVRANGEBYSCORE', KEYS[1], '+inf', after, 'WITHSCORES', 'LIMIT', 0, ARGV[1])
+for place = 2, #owing, 2 do owing[place] = string.format('%.6f', owing[place] - now) end
+return owing
+"""
