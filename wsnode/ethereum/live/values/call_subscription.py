@@ -5,8 +5,9 @@ from functools import partial
 
 from wsnode.ethereum.live.hub import Hub
 from wsnode.ethereum.live.subscription_spec import Extensions
-from wsnode.ethereum.live.values.calls import CallFeed, CallWatch, HistoricalOutcomes, render_outcomes
+from wsnode.ethereum.live.values.calls import CallFeed, CallWatch, render_outcomes
 from wsnode.ethereum.live.values.cursor import StateCursor
+from wsnode.ethereum.live.values.historical_outcomes import HistoricalOutcomes
 from wsnode.ethereum.live.values.subscription import ValueSubscription
 from wsnode.ethereum.live.values.watched_values import BlockState
 from wsnode.ethereum.state import Message

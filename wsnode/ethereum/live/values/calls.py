@@ -13,11 +13,17 @@ from wsnode.ethereum.head import Head
 from wsnode.ethereum.live.hub import Hub
 from wsnode.ethereum.live.values.call_proofs import CallProofs
 from wsnode.ethereum.live.values.cursor import StateCursor
-from wsnode.ethereum.live.values.feed import LIST_BYTES, cursor_at, is_known, published_view
+from wsnode.ethereum.live.values.feed import (
+    LIST_BYTES,
+    cursor_at,
+    is_behind,
+    parent_cursor,
+    published_view,
+)
+from wsnode.ethereum.live.values.historical_outcomes import MAX_ATTEMPTS, HistoricalOutcomes
 from wsnode.ethereum.live.values.subscriber_groups import SubscriberGroups, announce_reorganisation
 from wsnode.ethereum.live.values.time_share import TimeShare
 from wsnode.ethereum.live.values.watched_values import BlockState, PublishedValues, place_members
-from wsnode.ethereum.primitives.values import BlockNumber
 from wsnode.ethereum.snapshot import Snapshot
 from wsnode.ethereum.state import (
     CancelFlag,
@@ -25,7 +31,6 @@ from wsnode.ethereum.state import (
     Message,
     MissingStateError,
     StateError,
-    root_after,
 )
 from wsnode.ethereum.state_fetchers import StateFetchers
 from wsnode.jsonrpc.errors import RpcError, limit_exceeded
@@ -39,9 +44,6 @@ LINE_STEPS: Final = 256
 """Number of steps from whose states changes can be found; the engine keeps the changes of as many."""
 MAX_FETCHES: Final = 64
 """Maximum rounds of fetches for the calls of one step."""
-
-MAX_ATTEMPTS: Final = 3
-"""Maximum number of blocks that may interrupt the run of a call at an earlier state."""
 
 
 class CallBounds(msgspec.Struct, frozen=True):
@@ -67,25 +69,6 @@ class CallWatch(SubscriberGroups):
         """Number of the list in the engine."""
         self.late_place: tuple[int, BlockState] | None = None
         """Last step of a late run of the list, and the state at it."""
-
-
-class HistoricalOutcomes:
-    """Outcomes at an earlier state, from which a subscription resumes."""
-
-    def __init__(self, watch: CallWatch, cursor: StateCursor, count: int) -> None:
-        self.watch = watch
-        self.cursor = cursor
-        self.count = count
-        self.found = b""
-        """Digests of the outcomes found so far."""
-        self.attempts = 0
-        self.is_over = False
-        """True once all outcomes are found, or their state is pruned."""
-
-    @property
-    def digests(self) -> bytes | None:
-        """Return the digests of all outcomes, 8 bytes each; None until all are found."""
-        return self.found if len(self.found) == 8 * self.count else None
 
 
 class CallFeed:
@@ -174,7 +157,7 @@ class CallFeed:
 
     def look_back(self, watch: CallWatch, cursor: StateCursor, count: int) -> HistoricalOutcomes:
         """Begin to find the outcomes after a block, between runs of due calls, and return their holder."""
-        earlier = HistoricalOutcomes(watch, cursor, count)
+        earlier = HistoricalOutcomes(watch.number, cursor, count)
         self._earlier[earlier] = None
         return earlier
 
@@ -294,10 +277,10 @@ class CallFeed:
                 step, since = self._line[-1]
         elif is_first:
             self._line.clear()
-            if (since := _parent(view)) is not None:
+            if (since := parent_cursor(view)) is not None:
                 self._line.append((self.table.steps, since))
         else:
-            while self._line and not _is_behind(view, self._line[-1][1]):
+            while self._line and not is_behind(view, self._line[-1][1]):
                 self._line.pop()
             if self._line:
                 step, since = self._line[-1]
@@ -389,16 +372,14 @@ class CallFeed:
 
     async def _look_back(self, view: Snapshot, earlier: HistoricalOutcomes, stop: CancelFlag) -> None:
         """Find some outcomes at an earlier state; give up if it is pruned, or an outcome takes too long."""
-        cursor, before = earlier.cursor, len(earlier.found)
-        row = view.header(cursor.head.number) if is_known(view, cursor) else None
-        if row is not None:
-            with suppress(StateError):
-                earlier.found += await self._in_thread(
-                    stop, self.table.digests, view.state, row, earlier.watch.number, before // 8
-                )
-        earlier.attempts += 1
+
+        async def digests(row: bytes, first: int) -> bytes:
+            number = earlier.number
+            return bytes(await self._in_thread(stop, self.table.digests, view.state, row, number, first))
+
+        has_found = await earlier.extend(view, digests)
         is_stopped = self._woken.is_set() and earlier.attempts < MAX_ATTEMPTS
-        if (len(earlier.found) == before and not is_stopped) or earlier.digests is not None:
+        if not (has_found or is_stopped) or earlier.digests is not None:
             self.stop_looking_back(earlier)
 
     async def _in_thread(self, flag: CancelFlag, run: Callable[..., Any], *arguments: Any) -> Any:
@@ -482,21 +463,3 @@ def _header(view: Snapshot) -> bytes:
     row = view.header(view.number)
     assert row is not None, "the head is stored"
     return row
-
-
-def _is_behind(view: Snapshot, cursor: StateCursor) -> bool:
-    """Return True if the state of a cursor is that of the snapshot's head, or of a block below it."""
-    return cursor.head.number <= view.head.number and is_known(view, cursor)
-
-
-def _parent(view: Snapshot) -> StateCursor | None:
-    """Return the cursor of the parent of a snapshot's head, None if the parent's state is not kept."""
-    number = view.head.number - 1
-    if number < 0 or (block_hash := view.hash_of(number)) is None:
-        return None
-    try:
-        return StateCursor(
-            Head(BlockNumber(number), block_hash), root_after(view.state, (number, block_hash))
-        )
-    except StateError:
-        return None

@@ -21,6 +21,7 @@ from wsnode.ethereum.live.values.watched_values import (
     read_values,
     render_values,
 )
+from wsnode.ethereum.primitives.values import BlockNumber
 from wsnode.ethereum.snapshot import Snapshot
 from wsnode.ethereum.state import BoundError, StateError, changed_keys, root_after
 from wsnode.pubsub.fan_out import FanOut
@@ -213,3 +214,21 @@ def _changed_since(view: Snapshot, before: StateCursor) -> Changed | None:
 
 def _addresses(keys: Iterable[Key]) -> set[bytes]:
     return {key[:ADDRESS_BYTES] for key in keys}
+
+
+def is_behind(view: Snapshot, cursor: StateCursor) -> bool:
+    """Return True if the state of a cursor is that of the snapshot's head, or of a block below it."""
+    return cursor.head.number <= view.head.number and is_known(view, cursor)
+
+
+def parent_cursor(view: Snapshot) -> StateCursor | None:
+    """Return the cursor of the parent of a snapshot's head, None if the parent's state is not kept."""
+    number = view.head.number - 1
+    if number < 0 or (block_hash := view.hash_of(number)) is None:
+        return None
+    try:
+        return StateCursor(
+            Head(BlockNumber(number), block_hash), root_after(view.state, (number, block_hash))
+        )
+    except StateError:
+        return None
