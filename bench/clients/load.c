@@ -33,7 +33,7 @@ typedef struct {
     size_t message_size, tail_size;
 } Connection;
 
-static const double WARM_UP = 0.1, LONGEST = 4;
+static const double WARM_UP = 0.1, MAX_FACTOR = 4;
 static Request *requests;
 static size_t request_count, next_request;
 static int depth, is_counting, poller;
@@ -252,7 +252,7 @@ int main(int argument_count, char **arguments) {
     double begin = now(), node_before = cpu_seconds(process), own_before = own_cpu_seconds();
     is_counting = 1;
     run_for(seconds * (1 - WARM_UP));
-    while (replies.count < 2 * (size_t)(connections * depth) && now() - begin < seconds * LONGEST) run_for(0.1);
+    while (replies.count < 2 * (size_t)(connections * depth) && now() - begin < seconds * MAX_FACTOR) run_for(0.1);
     double counted = now() - begin, node_cpu = cpu_seconds(process) - node_before;
     return report(counted, node_cpu, own_cpu_seconds() - own_before);
 }

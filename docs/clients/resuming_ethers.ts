@@ -298,8 +298,8 @@ export class ResumingProvider extends WebSocketProvider {
 
 // From here on all clients' files are the same.
 
-const SHORTEST_PAUSE = 200;
-const LONGEST_PAUSE = 10_000;
+const MIN_PAUSE = 200;
+const MAX_PAUSE = 10_000;
 const RESUMABLE = ["logs", "newHeads", "transactionReceipts"];
 /** Members with which a subscriber says by itself where to begin. */
 const BOUNDS = ["fromBlock", "toBlock", "blockHash", "cursor", "cursors"];
@@ -310,7 +310,7 @@ const REPEATABLE =
 const INVALID = [-32600, -32601, -32602];
 const GONE = [-32001, 4444, ...INVALID];
 /** How often a node that is behind is asked again for events after a cursor; it takes seconds to answer. */
-const MOST_WAITS = 4;
+const MAX_WAITS = 4;
 /** Notices of a slow reader, whose events follow, and of a restart. */
 const HARMLESS = [-32005, -32006];
 
@@ -385,7 +385,7 @@ class Course {
     const isNew = this.#asks && !this.#needsCursors && !this.#cursor && !this.#node.cursors;
     if (isNew && INVALID.includes(error.code)) return (this.#isPlain = true);
     if (!this.#resumes || !GONE.includes(error.code)) return false;
-    if (isBehind(error) && this.#waits++ < MOST_WAITS) return false;
+    if (isBehind(error) && this.#waits++ < MAX_WAITS) return false;
     this.#node.cursors = undefined;
     this.#forget(error);
     return true;
@@ -403,6 +403,6 @@ const isBehind = (error: any) => error?.data?.behind === true;
 
 /** Resolves after a time that grows with the attempts, and is not the same for all clients. */
 const pause = (attempt: number) => {
-  const longest = Math.min(LONGEST_PAUSE, SHORTEST_PAUSE * 2 ** attempt);
+  const longest = Math.min(MAX_PAUSE, MIN_PAUSE * 2 ** attempt);
   return new Promise((resolve) => setTimeout(resolve, longest * (0.5 + Math.random() / 2)));
 };

@@ -176,7 +176,7 @@ class Line:
 
 # From here on all clients' files are the same.
 
-SHORTEST_PAUSE: Final = 0.2
+MIN_PAUSE: Final = 0.2
 MAX_PAUSE: Final = 10.0
 RESUMABLE: Final = ("logs", "newHeads", "transactionReceipts")
 BOUNDS: Final = ("fromBlock", "toBlock", "blockHash", "cursor", "cursors")
@@ -291,4 +291,4 @@ def is_behind(error: dict[str, Any]) -> bool:
 
 def pause(attempt: int) -> float:
     """Return seconds that grow with the attempts, and are not the same for all clients."""
-    return min(MAX_PAUSE, SHORTEST_PAUSE * 2.0 ** min(attempt, 16)) * random.uniform(0.5, 1)
+    return min(MAX_PAUSE, MIN_PAUSE * 2.0 ** min(attempt, 16)) * random.uniform(0.5, 1)

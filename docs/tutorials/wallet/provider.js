@@ -11,7 +11,7 @@
  */
 "use strict";
 
-const LONGEST_PAUSE = 5_000;
+const MAX_PAUSE = 5_000;
 const RESUMABLE = ["logs", "newHeads"];
 
 /** Errors as EIP-1193 wants them: with a code. */
@@ -92,7 +92,7 @@ class NodeProvider {
     this.#calls.clear();
     this.#emit("disconnect", error);
     if (this.#ended) return;
-    const pause = Math.min(LONGEST_PAUSE, 200 * 2 ** this.#failures++) * (0.5 + Math.random() / 2);
+    const pause = Math.min(MAX_PAUSE, 200 * 2 ** this.#failures++) * (0.5 + Math.random() / 2);
     setTimeout(() => this.#open(), pause);
   }
 

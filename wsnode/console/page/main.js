@@ -14,7 +14,7 @@ import { Logs } from "./live/logs.js";
 import { ResumePanel } from "./resume/panel.js";
 import { offerWallet } from "./wallet.js";
 
-const MOST_KNOWN = 12;
+const MAX_KNOWN = 12;
 const ADDRESS = /^0x[0-9a-fA-F]{40}$/;
 
 const settings = await (await fetch("console/settings.json")).json();
@@ -182,5 +182,5 @@ function know(list, text) {
   const options = byId(list);
   if ([...options.children].some(({ value }) => value === text)) return;
   options.prepend(element("option", { value: text }));
-  if (options.childElementCount > MOST_KNOWN) options.lastElementChild.remove();
+  if (options.childElementCount > MAX_KNOWN) options.lastElementChild.remove();
 }

@@ -7,7 +7,7 @@ import { indented } from "./indent.js";
 import { InputError } from "./schema.js";
 
 /** Of longer replies the rest is not shown: a browser takes seconds to lay out megabytes. */
-const MOST_SHOWN = 60_000;
+const MAX_SHOWN = 60_000;
 const FIRST = "eth_getBlockByNumber";
 
 /** The panel; one method is chosen at a time. */
@@ -124,7 +124,7 @@ export class Explorer {
   }
 
   #showReply() {
-    const shown = this.#reply.slice(0, MOST_SHOWN);
+    const shown = this.#reply.slice(0, MAX_SHOWN);
     const text = byId("reply-indented").checked ? indented(shown) : shown;
     const rest = this.#reply.length - shown.length;
     setText(byId("reply"), rest > 0 ? `${text}\n… and ${bytes(rest)} more, which “Copy” has` : text);
@@ -133,7 +133,7 @@ export class Explorer {
   /** Show what comes for a subscription that was opened here. */
   #showNotification(text) {
     byId("notification").hidden = false;
-    setText(byId("notification-text"), text.slice(0, MOST_SHOWN));
+    setText(byId("notification-text"), text.slice(0, MAX_SHOWN));
     announce("A notification came");
   }
 }

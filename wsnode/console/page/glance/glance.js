@@ -9,7 +9,7 @@ const METRICS_MILLISECONDS = 2_000;
 const PROBE_MILLISECONDS = 5_000;
 /** Rates and latencies are those of this many readings. */
 const WINDOW = 6;
-const MOST_ROWS = 400;
+const MAX_ROWS = 400;
 
 /** Fills the tiles. */
 export class Glance {
@@ -142,7 +142,7 @@ function tiles(hasMetrics) {
 function showAll(samples) {
   const rows = samples
     .filter(({ name }) => !name.endsWith("_bucket"))
-    .slice(0, MOST_ROWS)
+    .slice(0, MAX_ROWS)
     .map(({ name, labels, value }) =>
       element("tr", {}, ...[name, labels, String(value)].map((text) => element("td", {}, text))),
     );

@@ -2,7 +2,7 @@
 
 import { byId, drawn, element, setText } from "../lib/dom.js";
 
-const MOST = 60;
+const MAX_READINGS = 60;
 /** A line of fewer points than these does not fill its width. */
 const FEW = 15;
 const WIDTH = 120;
@@ -25,7 +25,7 @@ export class Tile {
     setText(this.#value, text);
     if (number === null || !Number.isFinite(number)) return;
     this.#history.push(number);
-    if (this.#history.length > MOST) this.#history.shift();
+    if (this.#history.length > MAX_READINGS) this.#history.shift();
     const most = Math.max(...this.#history) || 1;
     const step = WIDTH / (Math.max(FEW, this.#history.length) - 1);
     const start = WIDTH - (this.#history.length - 1) * step;

@@ -3,7 +3,7 @@
 import { amount, shortened } from "./text.js";
 
 const WORD = 64;
-const MOST_WORDS = 4;
+const MAX_WORDS = 4;
 const SIGNATURE = /^([A-Za-z_$][\w$]*)\(([^()]*)\)(.*)$/;
 const HEX = /^0x([0-9a-fA-F]{2})*$/;
 
@@ -40,8 +40,8 @@ export function shownResult(data) {
   const digits = data.slice(2);
   if (digits === "" || digits.length % WORD !== 0) return shortened(data, 16);
   const words = digits.match(/.{64}/g);
-  const shown = words.slice(0, MOST_WORDS).map(shownWord);
-  return words.length > MOST_WORDS ? `${shown.join(", ")}, …` : shown.join(", ");
+  const shown = words.slice(0, MAX_WORDS).map(shownWord);
+  return words.length > MAX_WORDS ? `${shown.join(", ")}, …` : shown.join(", ");
 }
 
 function shownWord(word) {

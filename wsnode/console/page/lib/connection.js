@@ -1,7 +1,7 @@
 /** A WebSocket to the node that is opened again when it is lost, with calls and subscriptions on it. */
 
 const FIRST_PAUSE = 500;
-const LONGEST_PAUSE = 10_000;
+const MAX_PAUSE = 10_000;
 const REPLY_MILLISECONDS = 65_000;
 /** A reply's id, where the node writes it: what may be 60 MB long is not parsed to find out whose it is. */
 const ID = /^\{"jsonrpc":"2\.0","id":("(?:[^"\\]|\\.)*"|-?\d+|null)[,}]/;
@@ -156,7 +156,7 @@ export class Connection extends EventTarget {
   #nextPause() {
     // Pages that lost a node together should not come back together.
     const pause = this.#pause * (0.75 + Math.random() / 2);
-    this.#pause = Math.min(2 * this.#pause, LONGEST_PAUSE);
+    this.#pause = Math.min(2 * this.#pause, MAX_PAUSE);
     return pause;
   }
 

@@ -5,7 +5,7 @@ import { element } from "../lib/dom.js";
 import { Rows } from "../lib/rows.js";
 import { clock, grouped, quantity } from "../lib/text.js";
 
-const MOST = 30;
+const MAX_ROWS = 30;
 
 /** Shows the last results of one call in a table's body. */
 export class WatchedCall {
@@ -20,7 +20,7 @@ export class WatchedCall {
   /** `changed` is called after each result. */
   constructor(connection, body, changed) {
     this.#connection = connection;
-    this.#rows = new Rows(body, cells, MOST);
+    this.#rows = new Rows(body, cells, MAX_ROWS);
     this.#changed = changed;
   }
 

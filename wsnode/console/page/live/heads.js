@@ -5,7 +5,7 @@ import { blocksAgo } from "../lib/connection.js";
 import { Rows } from "../lib/rows.js";
 import { clock, grouped, precise, quantity, shortened } from "../lib/text.js";
 
-const MOST = 30;
+const MAX_ROWS = 30;
 /** Blocks that were there before the page. */
 const BEFORE = 12;
 /** Of blocks that come faster than these a second the transactions are not counted. */
@@ -20,7 +20,7 @@ export class Heads {
 
   constructor(connection, body) {
     this.#connection = connection;
-    this.#rows = new Rows(body, cells, MOST);
+    this.#rows = new Rows(body, cells, MAX_ROWS);
   }
 
   /** Show the last blocks and all that follow; `told` is given each header, `failed` an error. */

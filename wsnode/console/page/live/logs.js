@@ -5,7 +5,7 @@ import { blocksAgo } from "../lib/connection.js";
 import { Rows } from "../lib/rows.js";
 import { amount, grouped, quantity, shortened } from "../lib/text.js";
 
-const MOST = 60;
+const MAX_ROWS = 60;
 /** Blocks before the page whose logs are shown. */
 const BEFORE = 3;
 /** Of the events that many contracts have, and of the demo's, the names by the first topic. */
@@ -36,7 +36,7 @@ export class Logs {
   /** `changed` is called after each log with it, and without one when there are none any more. */
   constructor(connection, body, changed) {
     this.#connection = connection;
-    this.#rows = new Rows(body, cells, MOST);
+    this.#rows = new Rows(body, cells, MAX_ROWS);
     this.#changed = changed;
   }
 

@@ -5,7 +5,7 @@ import { grouped } from "../lib/text.js";
 import { BLOCKS_BEFORE, Run } from "./run.js";
 import { Strip } from "./strip.js";
 
-const MOST_ENTRIES = 6;
+const MAX_ENTRIES = 6;
 
 /** Shows one run at a time. */
 export class ResumePanel {
@@ -65,7 +65,7 @@ export class ResumePanel {
     const time = element("time", {}, new Date().toLocaleTimeString("en-GB"));
     const journal = byId("resume-journal");
     journal.prepend(element("li", {}, time, ` ${text}`));
-    if (journal.childElementCount > MOST_ENTRIES) journal.lastElementChild.remove();
+    if (journal.childElementCount > MAX_ENTRIES) journal.lastElementChild.remove();
     announce(text);
   }
 

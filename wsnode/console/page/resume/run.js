@@ -8,7 +8,7 @@ const CHECK_MILLISECONDS = 1_000;
 /** Blocks below the head with which a run begins. */
 export const BLOCKS_BEFORE = 20;
 /** Blocks that are held against the node at once; more cannot stay unsettled. */
-const MOST_CHECKED = 100;
+const MAX_CHECKED = 100;
 /** The code of an error about a cursor whose block the node does not have. */
 const UNKNOWN = -32001;
 const quantityOf = (number) => `0x${number.toString(16)}`;
@@ -157,7 +157,7 @@ export class Run extends EventTarget {
     const [last, isSteady] = [this.#seen, performance.now() - this.#openedAt > CHECK_MILLISECONDS];
     if (!this.isConnected || !isSteady) return;
     this.#seen = this.heads.last ?? this.#seen;
-    if (last > this.settled) await this.#compare(Math.min(last, this.settled + MOST_CHECKED));
+    if (last > this.settled) await this.#compare(Math.min(last, this.settled + MAX_CHECKED));
     this.#change();
   }
 
@@ -165,7 +165,7 @@ export class Run extends EventTarget {
     const range = { fromBlock: quantityOf(this.settled + 1), toBlock: quantityOf(last) };
     try {
       const missing = this.logs.check(await this.#node.call("eth_getLogs", [range]));
-      if (missing > 0 && last - this.settled < MOST_CHECKED) return;
+      if (missing > 0 && last - this.settled < MAX_CHECKED) return;
     } catch (error) {
       if (!(error instanceof RpcError)) return;
       this.#note(`Blocks up to ${grouped(last)} cannot be compared: ${error.message}`);

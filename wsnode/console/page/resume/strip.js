@@ -3,7 +3,7 @@
 import { drawn, throttled } from "../lib/dom.js";
 import { grouped } from "../lib/text.js";
 
-const MOST = 60;
+const MAX_BLOCKS = 60;
 const HEIGHT = 44;
 const STEP = 10;
 
@@ -15,7 +15,7 @@ export class Strip {
 
   constructor(drawing) {
     this.#drawing = drawing;
-    drawing.setAttribute("viewBox", `0 0 ${MOST * STEP} ${HEIGHT}`);
+    drawing.setAttribute("viewBox", `0 0 ${MAX_BLOCKS * STEP} ${HEIGHT}`);
     drawing.setAttribute("preserveAspectRatio", "none");
   }
 
@@ -29,14 +29,14 @@ export class Strip {
     const block = this.#blocks.get(number) ?? { logs: 0, isReplayed };
     block.logs += logs;
     this.#blocks.set(number, block);
-    if (this.#blocks.size > MOST) this.#blocks.delete(Math.min(...this.#blocks.keys()));
+    if (this.#blocks.size > MAX_BLOCKS) this.#blocks.delete(Math.min(...this.#blocks.keys()));
     this.#draw();
   }
 
   #redraw() {
     const numbers = [...this.#blocks.keys()].sort((first, second) => first - second);
     const most = Math.max(1, ...numbers.map((number) => this.#blocks.get(number).logs));
-    const bars = numbers.map((number, index) => this.#bar(number, MOST - numbers.length + index, most));
+    const bars = numbers.map((number, index) => this.#bar(number, MAX_BLOCKS - numbers.length + index, most));
     this.#drawing.replaceChildren(...bars);
     const replayed = numbers.filter((number) => this.#blocks.get(number).isReplayed).length;
     const range = numbers.length === 0 ? "no blocks yet" : `${numbers[0]} to ${numbers.at(-1)}`;

@@ -1,14 +1,14 @@
 /** What of a subscription has come: counted by itself, and held against what the node says there is. */
 
 /** Blocks and logs that are remembered, to notice what comes twice. */
-const MOST_REMEMBERED = 20_000;
+const MAX_REMEMBERED = 20_000;
 
 /** A map that forgets what was set first. */
 class Recent extends Map {
   set(key, value) {
     super.delete(key);
     super.set(key, value);
-    if (this.size > MOST_REMEMBERED) this.delete(this.keys().next().value);
+    if (this.size > MAX_REMEMBERED) this.delete(this.keys().next().value);
     return this;
   }
 }
