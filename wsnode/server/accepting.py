@@ -12,7 +12,7 @@ from wsnode.jsonrpc.errors import LIMIT_EXCEEDED, RpcError
 from wsnode.jsonrpc.resource_quota import ClientId
 from wsnode.server.access.client_address import peer_of
 from wsnode.server.access.request_errors import try_later
-from wsnode.server.http.connection import Service
+from wsnode.server.http.service import Service
 from wsnode.server.listeners import ListenerKind, listener_kind
 from wsnode.server.observability.supervisor import keep_running, log_failure
 from wsnode.server.scheduling.worker_pool import making_way

@@ -4,74 +4,42 @@ A thin layer in front of the dispatcher that WebSocket messages go to. Plain req
 are read by `quick_post`, all others by h11; the two take turns between requests only.
 """
 
-from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from http import HTTPStatus
-from math import inf
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from time import perf_counter
 from typing import Any, TypeVar
 
 import h11
-import msgspec
 import trio
 
 from wsnode.jsonrpc.dispatcher import Dispatcher
 from wsnode.jsonrpc.errors import invalid_request, limit_exceeded
 from wsnode.jsonrpc.fast_path import FastPath
-from wsnode.jsonrpc.resource_quota import ClientId, ResourceQuota
-from wsnode.jsonrpc.work import CallMaker, CallTask, Reply, pieces_of, size_of
+from wsnode.jsonrpc.resource_quota import ClientId
+from wsnode.jsonrpc.work import CallMaker, CallTask, Reply, size_of
 from wsnode.server.access.api_keys import Admission
-from wsnode.server.access.min_block import HEAD_HEADER, Arrival, arrival_of
+from wsnode.server.access.min_block import HEAD_HEADER, arrival_of
 from wsnode.server.access.min_block import HEADER as MIN_BLOCK
 from wsnode.server.access.request_errors import HttpRequestRefusedError, bad_request, try_later
-from wsnode.server.access.request_target import EVERYTHING, RequestTarget, target_of
-from wsnode.server.access.router import Route, Router
-from wsnode.server.http.content import BadContentError, decode_body, encode_body
+from wsnode.server.access.request_target import RequestTarget, target_of
+from wsnode.server.access.router import Route
+from wsnode.server.http.content import INFLATED_AT_ONCE, BadContentError, decode_body, encode_body
 from wsnode.server.http.fast_request import FastPost, RepeatedPost, quick_post
-from wsnode.server.http.files import StaticFile
 from wsnode.server.http.head import Upgrade, head_size, is_no_request, wants_websocket
-from wsnode.server.http.headers import Headers, cross_origin, headers_of, preflight, shared_refusal
-from wsnode.server.http.responses import JSON, Response, refused, serialize
+from wsnode.server.http.headers import Headers, cross_origin, headers_of
+from wsnode.server.http.request_parser import ConnectionClosedError, RequestParser, reason_of
+from wsnode.server.http.responses import Response, refused, serialize
+from wsnode.server.http.service import METHODS, Service
 from wsnode.server.limits import Limits
 from wsnode.server.scheduling.client_quota import ClientQuota
 from wsnode.server.scheduling.executor import too_many_calls
 from wsnode.server.scheduling.fair_limiter import first_turn
 from wsnode.server.scheduling.memory_quota import GUARANTEED_BYTES
-from wsnode.server.shared import Shared
 from wsnode.server.transport.chunking import PARCEL_BYTES, coalesce
 from wsnode.server.transport.transport import Transport, linger, receive_by, receive_within, send_all
 
 T = TypeVar("T")
 
-JSON_TYPES = (JSON, "application/json-rpc", "application/jsonrequest")
-METHODS = "POST, GET, HEAD, OPTIONS"
 READ_AHEAD_BYTES = 64 * 1024
-INFLATED_AT_ONCE = 64 * 1024
-"""Bytes up to which a body is decompressed on the event loop: 3 ms if it grows to 5 MiB."""
-NO_PARSER = h11.Connection(h11.SERVER)
-"""Shared parser for connections without a request in progress, so that idle ones keep no parser."""
-PageContent = tuple[int, str, bytes]
-"""Status, content type and body of a page."""
-Page = Callable[[], PageContent | Awaitable[PageContent]]
-"""Function that returns a page for GET, or an awaitable of it if other processes must answer first."""
-
-
-class Service(msgspec.Struct, frozen=True):
-    """State that all HTTP connections of a server share."""
-
-    router: Router
-    shared: Shared
-    pages: Mapping[str, Page]
-    connections: ResourceQuota
-    """Bound on the connections of these clients."""
-    files: Mapping[str, StaticFile] = {}
-    """Files served by GET besides the pages, by path, for hosts of a network."""
-    idle: dict[trio.CancelScope, ClientId] = msgspec.field(default_factory=dict)
-    """Connections that wait for a request, the longest-waiting first."""
-
-
-class _DisconnectedError(Exception):
-    """Exception: the client has disconnected, or does not continue in time."""
 
 
 class HttpConnection:
@@ -84,13 +52,8 @@ class HttpConnection:
         self._service = service
         self._ahead = b""
         """Bytes that have arrived and are not parsed."""
-        self._parser = NO_PARSER
-        self._with_parser = 0
-        """Number of bytes given to the parser that had arrived before the parser needed them."""
-        self._given = 0
-        """Number of bytes given to the parser for this request."""
-        self._is_head = False
-        """True if the request is HEAD, so that the response has no body."""
+        self._parser: RequestParser | None = None
+        """Parser of the request in progress; None while there is none, and for plain requests."""
         self._patience: trio.CancelScope | None = None
         """Scope of reading a body, or of a slow call; None outside both."""
         self._has_given_up = False
@@ -135,7 +98,7 @@ class HttpConnection:
         try:
             while await self._serve_next() and not self._service.shared.draining:
                 pass
-        except _DisconnectedError:
+        except ConnectionClosedError:
             return None
         finally:
             self._service.shared.counters.http_serving -= 1
@@ -204,7 +167,7 @@ class HttpConnection:
             answered = answered or await self._handle(repeated.route, None, body)
             return await self._response(repeated.route, repeated.headers, repeated.shared, answered)
         except HttpRequestRefusedError as refusal:
-            return self._refused(refusal, repeated.headers)
+            return self._service.refused(refusal, repeated.headers)
 
     @property
     def _is_last(self) -> bool:
@@ -215,7 +178,8 @@ class HttpConnection:
 
     def _hold(self, size: int = 0) -> None:
         """Count the bytes kept: `size` bytes of a request, and those that have arrived after it."""
-        self._service.shared.received.hold(self, size + self._with_parser + len(self._ahead))
+        with_parser = 0 if self._parser is None else self._parser.unread
+        self._service.shared.received.hold(self, size + with_parser + len(self._ahead))
 
     async def _say_given_up(self) -> bool:
         error = limit_exceeded("too many bytes of unanswered requests, try again")
@@ -236,7 +200,7 @@ class HttpConnection:
                 return None
             searched = len(self._ahead)
             if not (data := await receive_by(self._transport, deadline)):
-                raise _DisconnectedError
+                raise ConnectionClosedError
             self._ahead += data
         if size > self._limits.head_bytes or not wants_websocket(self._ahead[:size]):
             return None
@@ -248,51 +212,32 @@ class HttpConnection:
         headers = Headers(list(quick.headers.items()))
         try:
             target = RequestTarget(headers.only("host"), quick.target)
-            return await self._answer(self._enter(headers, target), headers, quick.body, head)
+            return await self._answer(
+                self._service.post_route(headers, target, self.client), headers, quick.body, head
+            )
         except HttpRequestRefusedError as refusal:
-            return self._refused(refusal, headers)
-        except BadContentError as bad:
-            return self._refused(HttpRequestRefusedError(bad.status, invalid_request(bad.message)), headers)
-
-    def _refused(self, refusal: HttpRequestRefusedError, headers: Headers) -> Response:
-        """Return the response of a refusal, readable by web pages of admitted origins."""
-        origin_policy = self._service.router.origin_policy
-        return refused(refusal, shared_refusal(headers, headers.first("host"), origin_policy))
+            return self._service.refused(refusal, headers)
 
     async def _serve_with_parser(self) -> bool:
-        self._parser = h11.Connection(h11.SERVER, max_incomplete_event_size=self._limits.head_bytes)
-        self._is_head, self._given = False, 0
+        receive, send = self._receive_for_parser, self._send_all
+        parser = self._parser = RequestParser(self._limits, receive, send, self._take_turns)
         headers = Headers([])
         try:
-            request = await self._next_event()
-            if not isinstance(request, h11.Request):
-                raise _DisconnectedError
+            request = await parser.read_head()
             headers = headers_of(request)
-            self._check_head()
-            response = await self._respond(request, headers)
+            parser.check_head(request)
+            response = await self._respond(request, parser, headers)
         except h11.RemoteProtocolError as error:
-            refusal = HttpRequestRefusedError(error.error_status_hint, invalid_request(_reason(error)))
-            response = self._refused(refusal, headers)
+            refusal = HttpRequestRefusedError(error.error_status_hint, invalid_request(reason_of(error)))
+            response = self._service.refused(refusal, headers)
         except HttpRequestRefusedError as refusal:
-            response = self._refused(refusal, headers)
-        except BadContentError as bad:
-            response = self._refused(
-                HttpRequestRefusedError(bad.status, invalid_request(bad.message)), headers
-            )
-        if self._parser.our_state not in (h11.IDLE, h11.SEND_RESPONSE):
-            raise _DisconnectedError
+            response = self._service.refused(refusal, headers)
+        if not parser.may_respond:
+            raise ConnectionClosedError
         self._count(response)
-        await self._send(response)
-        self._ahead = bytes(self._parser.trailing_data[0]) + self._ahead
-        # The rest of a refused body is not read.
-        may_follow = self._parser.states == {h11.SERVER: h11.DONE, h11.CLIENT: h11.DONE}
-        self._parser, self._with_parser = NO_PARSER, 0
-        return may_follow
-
-    def _check_head(self) -> None:
-        """Check the size of a parsed head; the parser bounds only incomplete ones."""
-        if self._given - len(self._parser.trailing_data[0]) > self._limits.head_bytes:
-            raise HttpRequestRefusedError(431, invalid_request("header fields too large"))
+        await self._send_all(parser.serialize(response, last=self._is_last))
+        self._ahead, self._parser = parser.rest + self._ahead, None
+        return parser.is_done
 
     def _count(self, response: Response) -> None:
         counters = self._service.shared.counters
@@ -300,44 +245,29 @@ class HttpConnection:
         if response.status >= 400:
             counters.refusals[response.status] += 1
 
-    async def _respond(self, request: h11.Request, headers: Headers) -> Response:
+    async def _receive_for_parser(self, deadline: float) -> bytes | None:
+        """Return the arrived bytes, or those that arrive next; None after the deadline."""
+        if (data := self._ahead) and self._parser is not None:
+            self._parser.unread += len(data)
+            self._ahead = b""
+            return data
+        return await receive_by(self._transport, deadline)
+
+    async def _respond(self, request: h11.Request, parser: RequestParser, headers: Headers) -> Response:
         method = request.method.decode()
-        self._is_head = method == "HEAD"
         target = target_of(headers.only("host"), request.target.decode("ascii", errors="replace"))
         if headers.count("transfer-encoding") and headers.count("content-length"):
             raise bad_request("a body has one length")
         if method in ("GET", "HEAD"):
-            await self._read_body(headers)
-            return await self._page(headers, target)
+            await self._read_body(parser, headers)
+            return await self._service.page(headers, target, self.client)
         if method == "OPTIONS":
-            await self._read_body(headers)
-            return self._options(headers, target)
+            await self._read_body(parser, headers)
+            return self._service.options(headers, target, self.client)
         if method != "POST":
             raise HttpRequestRefusedError(405, invalid_request("method not allowed"), {"Allow": METHODS})
-        return await self._call(headers, target)
-
-    def _options(self, headers: Headers, target: RequestTarget) -> Response:
-        router = self._service.router
-        if target.path == EVERYTHING:
-            router.origin_policy.check_host(target.host)
-            return Response(204, headers={"Allow": METHODS})
-        route = router.resolve(*target, self.client, socket=False)
-        return Response(204, headers=preflight(headers, route.caller, router.origin_policy))
-
-    async def _call(self, headers: Headers, target: RequestTarget) -> Response:
-        route = self._enter(headers, target)
-        return await self._answer(route, headers, await self._read_body(headers))
-
-    def _enter(self, headers: Headers, target: RequestTarget) -> Route:
-        """Return the route of a POST, once its content type is accepted."""
-        route = self._service.router.resolve(
-            *target, self.client, socket=False, authorization=headers.first("authorization")
-        )
-        if headers.first("content-type").partition(";")[0].strip().lower() not in JSON_TYPES:
-            raise HttpRequestRefusedError(
-                415, invalid_request("invalid content type, only application/json is supported")
-            )
-        return route
+        route = self._service.post_route(headers, target, self.client)
+        return await self._answer(route, headers, await self._read_body(parser, headers))
 
     async def _answer(
         self, route: Route, headers: Headers, body: bytes, head: bytes | None = None
@@ -350,8 +280,10 @@ class HttpConnection:
             body = await self._decoded(body, encoding, route.caller.client)
         if not body:
             return Response(200, headers=shared)
-        if demanded := headers.only(MIN_BLOCK):
-            await self._demand(arrival_of(route, demanded))
+        demanded = headers.only(MIN_BLOCK)
+        # It waits for a block that may not come in time.
+        if demanded and (refusal := await self._while_there(arrival_of(route, demanded))) is not None:
+            raise refusal
         api_key = route.caller.api_key
         admission = None if api_key is None else Admission(api_key)
         fast_path = self._fast_path_of(route)
@@ -380,7 +312,7 @@ class HttpConnection:
             raise try_later(503, error)
         reply, headers_of_reply = answer, dict(shared)
         if size >= self._limits.deflate_bytes:
-            with self._counted(size):
+            with self._service.shared.waiting.counted(self.client, size):
                 reply, encoded = await encode_body(
                     answer,
                     headers.first("accept-encoding"),
@@ -437,43 +369,23 @@ class HttpConnection:
                 self._hold()
         return answer or b"", maker.moment
 
-    async def _demand(self, arrival: Arrival) -> None:
-        """Wait for the block that a request demands.
-
-        Raises:
-            HttpRequestRefusedError: The block does not come in time, or too many wait.
-        """
-        if (refusal := await self._while_there(arrival)) is not None:
-            raise refusal
-
     async def _decoded(self, body: bytes, encoding: str, client: ClientId | None) -> bytes:
         limit = self._limits.body_bytes
-        if len(body) <= INFLATED_AT_ONCE:
-            return decode_body(body, encoding, limit)
-        pool = self._service.shared.executor.short_work
-        # The thread makes a text of it that is within the limit of bodies too.
-        self._hold(len(body) + limit)
         try:
-            return await pool.run(client, lambda _cancel: decode_body(body, encoding, limit))
-        finally:
-            self._hold()
-
-    async def _page(self, headers: Headers, target: RequestTarget) -> Response:
-        host, path = target.host, target.path.partition("?")[0]
-        self._service.router.origin_policy.check_host(host)
-        if (page := self._service.pages.get(path)) is not None:
-            content = page()
-            status, content_type, body = content if isinstance(content, tuple) else await content
-            return Response(status, body, content_type)
-        file = self._service.files.get(path)
-        if file is not None and file.suits(headers.first("accept")):
-            self._service.router.network_of(host)
-            return file.response(headers.first("if-none-match"))
-        self._service.router.resolve(*target, self.client, socket=False)
-        return Response(200, content_type="text/plain")
+            if len(body) <= INFLATED_AT_ONCE:
+                return decode_body(body, encoding, limit)
+            pool = self._service.shared.executor.short_work
+            # The thread makes a text of it that is within the limit of bodies too.
+            self._hold(len(body) + limit)
+            try:
+                return await pool.run(client, lambda _cancel: decode_body(body, encoding, limit))
+            finally:
+                self._hold()
+        except BadContentError as bad:
+            raise HttpRequestRefusedError(bad.status, invalid_request(bad.message)) from None
 
     async def _finish(self, task: CallTask, client: ClientId | None) -> Reply | None:
-        """Return the reply of a slow call, None for a notification; raise _DisconnectedError if the client
+        """Return the reply of a slow call, None for a notification; raise ConnectionClosedError if the client
         disconnects before.
         """
         shared = self._service.shared
@@ -481,7 +393,7 @@ class HttpConnection:
         return await self._while_there(lambda: shared.executor.finish(task, client, quota))
 
     async def _while_there(self, work: Callable[[], Awaitable[T]]) -> T:
-        """Return the result of `work()`; cancel it and raise _DisconnectedError if the client leaves
+        """Return the result of `work()`; cancel it and raise ConnectionClosedError if the client leaves
         before.
         """
         results: list[T] = []
@@ -500,45 +412,24 @@ class HttpConnection:
         self._patience = None
         if not results:
             self._check_given_up()
-            raise _DisconnectedError
+            raise ConnectionClosedError
         return results[0]
 
-    async def _read_body(self, headers: Headers) -> bytes:
-        limit = self._limits.body_bytes
-        declared = headers.first("content-length")
-        if declared and int(declared) > limit:
-            raise _too_large(declared, limit)
-        deadline = trio.current_time() + self._limits.body_seconds
-        with trio.CancelScope() as self._patience:
-            return await self._read_parts(limit, deadline)
+    async def _read_body(self, parser: RequestParser, headers: Headers) -> bytes:
+        parser.check_length(headers)
+        try:
+            with trio.CancelScope() as self._patience:
+                return await parser.read_body(self._hold)
+        finally:
+            self._hold()
+            self._patience = None
         self._check_given_up()
-        raise _DisconnectedError
+        raise ConnectionClosedError
 
     def _check_given_up(self) -> None:
         if self._has_given_up:
             error = limit_exceeded("too many bytes of unfinished bodies")
             raise try_later(503, error)
-
-    async def _read_parts(self, limit: int, deadline: float) -> bytes:
-        # In one piece, for a body may come in chunks of a byte.
-        body = bytearray()
-        self._with_parser = 0
-        try:
-            while isinstance(event := await self._next_event(deadline), h11.Data):
-                body += event.data
-                if len(body) > limit:
-                    raise HttpRequestRefusedError(
-                        413, invalid_request(f"content length too large ({len(body)}>{limit})")
-                    )
-                self._hold(len(body))
-        finally:
-            # What it still has came behind the body.
-            self._with_parser = len(self._parser.trailing_data[0])
-            self._hold()
-            self._patience = None
-        if not isinstance(event, h11.EndOfMessage):
-            raise _DisconnectedError
-        return bytes(body)
 
     async def _take_turns(self) -> None:
         """Wait for the next turn if this connection's turn is over, so that other tasks run."""
@@ -550,13 +441,11 @@ class HttpConnection:
             self._turn_began, self._turn_seconds = perf_counter(), self._limits.slice_seconds
 
     async def _next_bytes(self) -> bytes:
-        if data := await self._wait_request():
-            return data
-        raise _DisconnectedError
+        """Return the bytes that arrive next.
 
-    async def _wait_request(self) -> bytes:
-        """Return the bytes that arrive next; no bytes at the end, after a timeout, or if the connection was
-        displaced.
+        Raises:
+            ConnectionClosedError: The client has disconnected or was silent for too long, or the connection
+                was displaced.
         """
         scope = trio.CancelScope(deadline=trio.current_time() + self._limits.idle_seconds)
         self._service.idle[scope] = self.client
@@ -569,52 +458,9 @@ class HttpConnection:
             # Whose place has been taken is not served, even if its request came at that moment.
             if self._service.idle.pop(scope, None) is None:
                 data = None
-        return data or b""
-
-    async def _next_event(self, until: float = inf) -> h11.Event | type[h11.NEED_DATA] | type[h11.PAUSED]:
-        """Return the parser's next event.
-
-        Raises:
-            HttpRequestRefusedError: The request is incomplete at the time `until`.
-            _DisconnectedError: The client was silent for too long, or has disconnected.
-        """
-        await self._take_turns()
-        if (event := self._parser.next_event()) is not h11.NEED_DATA:
-            return event
-        deadline = min(trio.current_time() + self._limits.idle_seconds, until)
-        while (event := self._parser.next_event()) is h11.NEED_DATA:
-            if self._parser.they_are_waiting_for_100_continue:
-                go_ahead = h11.InformationalResponse(status_code=100, headers=[])
-                await self._send_all([self._parser.send(go_ahead) or b""])
-            self._with_parser += len(self._ahead)
-            data, self._ahead = self._ahead or await receive_by(self._transport, deadline), b""
-            if data is None:
-                if deadline == until:
-                    raise HttpRequestRefusedError(408, invalid_request("read timeout"))
-                raise _DisconnectedError
-            self._given += len(data)
-            self._parser.receive_data(data)
-        return event
-
-    async def _send(self, response: Response) -> None:
-        headers = [*response.headers.items()]
-        # With 304 it would be the length of what is not sent (RFC 9110, section 8.6).
-        if response.status != HTTPStatus.NOT_MODIFIED:
-            headers.insert(0, ("Content-Length", str(size_of(response.body))))
-        if response.body:
-            headers.append(("Content-Type", response.content_type))
-        if self._parser.their_state is not h11.DONE or self._is_last:
-            headers.append(("Connection", "close"))
-        reason = HTTPStatus(response.status).phrase
-        event = h11.Response(status_code=response.status, headers=headers, reason=reason.encode())
-        pieces = [self._parser.send(event) or b""]
-        if response.body and not self._is_head:
-            # It counts them alone, but takes 4 microseconds for each of what may be thousands of pieces.
-            counted: Any = _Length(size_of(response.body))
-            self._parser.send_with_data_passthrough(h11.Data(data=counted))
-            pieces += pieces_of(response.body)
-        pieces.append(self._parser.send(h11.EndOfMessage()) or b"")
-        await self._send_all(pieces)
+        if not data:
+            raise ConnectionClosedError
+        return data
 
     async def _send_all(self, pieces: Sequence[bytes]) -> None:
         """Send the pieces; small ones are joined."""
@@ -622,7 +468,7 @@ class HttpConnection:
         if size <= PARCEL_BYTES:
             await self._send_small(b"".join(pieces))
             return
-        with self._counted(size):
+        with self._service.shared.waiting.counted(self.client, size):
             for number, parcel in enumerate(coalesce(pieces)):
                 if number:
                     # A client that reads as fast as this is sent would have all turns.
@@ -636,44 +482,13 @@ class HttpConnection:
         try:
             sent = self._transport.send_nowait(data)
         except trio.BrokenResourceError:
-            raise _DisconnectedError from None
+            raise ConnectionClosedError from None
         if sent < len(data):
-            with self._counted(len(data) - sent):
+            with self._service.shared.waiting.counted(self.client, len(data) - sent):
                 await self._send_piece(memoryview(data)[sent:])
 
     async def _send_piece(self, piece: bytes | memoryview) -> None:
         try:
             await send_all(self._transport, piece, self._limits.idle_seconds)
         except trio.BrokenResourceError:
-            raise _DisconnectedError from None
-
-    @contextmanager
-    def _counted(self, size: int) -> Iterator[None]:
-        """Count `size` bytes of a reply as waiting, while a thread or the client has to take them."""
-        waiting = self._service.shared.waiting
-        waiting.add(self.client, size)
-        try:
-            yield
-        finally:
-            waiting.add(self.client, -size)
-
-
-class _Length:
-    """Stand-in for bytes of which only the number matters."""
-
-    __slots__ = ("_size",)
-
-    def __init__(self, size: int) -> None:
-        self._size = size
-
-    def __len__(self) -> int:
-        return self._size
-
-
-def _too_large(size: int | str, limit: int) -> HttpRequestRefusedError:
-    return HttpRequestRefusedError(413, invalid_request(f"content length too large ({size}>{limit})"))
-
-
-def _reason(error: h11.RemoteProtocolError) -> str:
-    # What follows the colon repeats the client's bytes, among them perhaps its key.
-    return str(error).partition(":")[0]
+            raise ConnectionClosedError from None

@@ -1,6 +1,7 @@
 """Bytes that the process holds for its clients, and the rules for clients beyond the bounds."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any, Protocol
 
 import trio
@@ -37,6 +38,15 @@ class MemoryQuota(ResourceQuota):
             self.take(client, size)
             if self.used > self.limit + OVERFLOW_BYTES and self.on_overflow is not None:
                 self.on_overflow()
+
+    @contextmanager
+    def counted(self, client: Any, size: int) -> Iterator[None]:
+        """Count `size` bytes for `client` inside the context."""
+        self.add(client, size)
+        try:
+            yield
+        finally:
+            self.add(client, -size)
 
     def has_used_up(self, client: Any) -> bool:
         """Return True if the peer of `client` holds half of the limit or more; False without a peer."""
