@@ -225,7 +225,7 @@ class HttpConnection:
         try:
             request = await parser.read_head()
             headers = headers_of(request)
-            parser.check_head(request)
+            parser.check_head()
             response = await self._respond(request, parser, headers)
         except h11.RemoteProtocolError as error:
             refusal = HttpRequestRefusedError(error.error_status_hint, invalid_request(reason_of(error)))

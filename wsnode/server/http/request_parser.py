@@ -53,9 +53,10 @@ class RequestParser:
         request = await self._next_event()
         if not isinstance(request, h11.Request):
             raise ConnectionClosedError
+        self._is_head = request.method == b"HEAD"
         return request
 
-    def check_head(self, request: h11.Request) -> None:
+    def check_head(self) -> None:
         """Check the size of a parsed head; the parser bounds only incomplete ones.
 
         Raises:
@@ -63,7 +64,6 @@ class RequestParser:
         """
         if self._given - len(self.rest) > self._limits.head_bytes:
             raise HttpRequestRefusedError(431, invalid_request("header fields too large"))
-        self._is_head = request.method == b"HEAD"
 
     def check_length(self, headers: Headers) -> None:
         """Check the declared length of the body, if there is one.
