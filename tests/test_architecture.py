@@ -19,6 +19,8 @@ import wsnode
 PACKAGE = Path(wsnode.__file__).parent
 CHECKOUT = PACKAGE.parent
 MAX_MODULES = 16
+MAX_LINES = 500
+"""Maximum number of lines of a module; a longer one has two subjects."""
 
 MAY_IMPORT = {
     "release": set[str](),
@@ -414,6 +416,11 @@ def test_a_folder_has_few_modules() -> None:
     modules = (root / path for root in map(CHECKOUT.joinpath, roots) for path in files(root))
     sizes = Counter(path.parent for path in modules if not is_folder(path))
     assert {folder: size for folder, size in sizes.items() if size > MAX_MODULES} == {}
+
+
+def test_a_module_has_at_most_some_hundred_lines() -> None:
+    lengths = {name: (PACKAGE / path).read_text().count("\n") for name, path in MODULES.items()}
+    assert {name: length for name, length in lengths.items() if length > MAX_LINES} == {}
 
 
 WALL_CLOCK = re.compile(r"\btime\.time\b|\btime_ns\b|\bdatetime\.now\b|CLOCK_REALTIME|SystemTime")

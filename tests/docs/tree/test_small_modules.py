@@ -35,6 +35,7 @@ KEPT = {
     "server/http/fast_request": FULL,
     "server/limit_report": FULL,
     "server/transport/event_loop": FULL,
+    "server/websocket/connection_tasks": FULL,
     "server/websocket/message_buffer": FULL,
     "starknet/classes/sierra": WIRE,
     "starknet/rpc/blocks": SUBJECT,

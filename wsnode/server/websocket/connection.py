@@ -1,15 +1,13 @@
 """WebSocket connection: bursts of messages in, replies out, slow calls beside it.
 
 The reader never waits for a call. Quick calls are answered in its turn, all replies of a burst in one send;
-slow calls become tasks of the connection's nursery, and end with it. Nearly all connections need no task
-beside the reader's and no deadline for long, so the nursery, 1.3 KiB, is opened only when needed.
+slow calls become tasks of the connection, and end with it.
 """
 
 import logging
-import math
 import time
 from collections.abc import Awaitable, Callable, Mapping
-from typing import Any, TypeAlias
+from typing import Any
 
 import trio
 from websockets.extensions.permessage_deflate import PerMessageDeflate
@@ -27,6 +25,7 @@ from wsnode.server.transport.transport import Transport, linger
 from wsnode.server.websocket.call_tasks import CallTasks
 from wsnode.server.websocket.channel import SocketChannel
 from wsnode.server.websocket.connection_stage import ConnectionStage
+from wsnode.server.websocket.connection_tasks import ConnectionTasks
 from wsnode.server.websocket.frames import PING, SHORT_HEADS, Framing, frame_head
 from wsnode.server.websocket.notifications import UNCOMPRESSED
 from wsnode.server.websocket.outbox import Outbox
@@ -39,9 +38,6 @@ QUICKLY_ENDED = 32
 MESSAGE_OVERHEAD = 64
 """Bytes of memory of a waiting message besides its text."""
 
-_Task: TypeAlias = tuple[Callable[..., Awaitable[None]], tuple[Any, ...]]
-"""Function and its arguments."""
-
 
 class WebSocketConnection:
     """Open connection, from the handshake to the close."""
@@ -52,22 +48,20 @@ class WebSocketConnection:
         "_channel",
         "_deflate",
         "_dispatcher",
-        "_ends_at",
         "_fast_path",
         "_fast_reply_limit",
         "_framing",
         "_has_ended_well",
         "_held",
         "_is_tried",
-        "_nursery",
         "_outbox",
         "_owing",
         "_sending",
         "_session",
         "_shared",
         "_slow",
+        "_tasks",
         "_transport",
-        "_wanted",
         "client",
         "post",
     )
@@ -100,11 +94,7 @@ class WebSocketConnection:
         """Sends whole frames after everything that was sent before."""
         self._backlog: list[bytes] = []
         """Messages that wait for room in the outbox."""
-        self._nursery: trio.Nursery | None = None
-        self._wanted: list[_Task] | None = None
-        """Tasks to begin in the nursery; None if it need not be opened."""
-        self._ends_at = math.inf
-        """Time on trio's clock at which the connection ends at the latest."""
+        self._tasks = ConnectionTasks(transport)
         self._has_ended_well = False
         """True once both sides have sent a close."""
         self._held = 0
@@ -131,7 +121,7 @@ class WebSocketConnection:
             needs_tasks = more = False
             try:
                 more = await self._read(early)
-                needs_tasks = more or self._wanted is not None
+                needs_tasks = more or self._tasks.wanted is not None
             finally:
                 if not needs_tasks:
                     await self._end()
@@ -150,10 +140,8 @@ class WebSocketConnection:
 
     async def _go_on_beside_tasks(self, *, more: bool) -> None:
         """Begin the wanted tasks, and read on if there is `more`; return when all tasks have ended."""
-        async with trio.open_nursery() as nursery:
-            self._nursery = nursery
-            nursery.cancel_scope.deadline = self._ends_at
-            self._start_wanted(nursery)
+
+        async def serve() -> None:
             try:
                 if more:
                     await self._read()
@@ -161,11 +149,7 @@ class WebSocketConnection:
                 await self._end()
             self.end_within(self._closing_seconds if self._has_ended_well else 0)
 
-    def _start_wanted(self, nursery: trio.Nursery) -> None:
-        # A frame that stays would keep the last task's arguments: a call, and its reply of megabytes.
-        wanted, self._wanted = self._wanted, None
-        for function, arguments in wanted or ():
-            nursery.start_soon(function, *arguments)
+        await self._tasks.run(serve)
 
     async def _end(self) -> None:
         """End the work for the client; tasks that are sending or ending may be left."""
@@ -293,9 +277,9 @@ class WebSocketConnection:
     @property
     def _needs_tasks(self) -> bool:
         """Return True if work waits that needs a nursery, and none is open."""
-        if self._nursery is not None:
+        if self._tasks.nursery is not None:
             return False
-        return self._wanted is not None or bool(self._backlog) or self._framing.has_more
+        return self._tasks.wanted is not None or bool(self._backlog) or self._framing.has_more
 
     def _take(self, data: bytes) -> bool:
         """Answer the arrived bytes; return False when the task must act."""
@@ -307,7 +291,7 @@ class WebSocketConnection:
         if data:
             self._receive(data)
             self._set_fast_reply_limit()
-        if self._backlog or self._framing.has_more or self._wanted is not None:
+        if self._backlog or self._framing.has_more or self._tasks.wanted is not None:
             return False
         return self._sending.stage < ConnectionStage.OVER
 
@@ -474,7 +458,7 @@ class WebSocketConnection:
             if answer is None or isinstance(answer, CallTask):
                 if answer is not None:
                     kept = len(messages[count - 1]) + answer.weight
-                    self._slow.begin(answer, self.start, kept, self._count_received)
+                    self._slow.begin(answer, self._tasks.start, kept, self._count_received)
                 if time.perf_counter() > deadline:
                     break
                 continue
@@ -509,22 +493,8 @@ class WebSocketConnection:
 
     def start(self, function: Callable[..., Awaitable[None]], *arguments: Any) -> None:
         """Run `function` until the connection ends."""
-        if self._nursery is not None:
-            self._nursery.start_soon(function, *arguments)
-        else:
-            self._want_tasks().append((function, arguments))
+        self._tasks.start(function, *arguments)
 
     def end_within(self, seconds: float) -> None:
         """End the connection after `seconds` at the latest."""
-        self._ends_at = min(self._ends_at, trio.current_time() + seconds)
-        if self._nursery is not None:
-            self._nursery.cancel_scope.deadline = self._ends_at
-        else:
-            self._want_tasks()
-
-    def _want_tasks(self) -> list[_Task]:
-        """Make the reader open the nursery; return the list of tasks to begin there."""
-        if self._wanted is None:
-            self._wanted = []
-            self._transport.wake()
-        return self._wanted
+        self._tasks.end_within(seconds)
