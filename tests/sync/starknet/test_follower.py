@@ -12,7 +12,6 @@ import trio
 from tests.doctor.damage import Silence
 from tests.sync.starknet.made_chain import NOT_SAID, Json, Lie, MadeChain, MadeNode
 from tests.sync.starknet.world import followed
-from tests.upstream.providers import Error
 from wsnode.doctor.examine import examine
 from wsnode.starknet.body import events_of
 from wsnode.starknet.felt import felt_bytes
@@ -345,22 +344,6 @@ async def test_a_branch_below_what_l1_has_accepted_is_not_followed(
         await world.until(lambda: "final on L1" in world.state_of("a")[1])
         assert world.stored() == before
         await world.until(lambda: world.follower.stage is SyncStage.STOPPED)
-
-
-async def test_the_last_block_accepted_on_l1_is_asked_for_again_when_the_head_moves(
-    tmp_path: Path, nursery: trio.Nursery, made: MadeChain, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(follower, "L1_UNKNOWN_SECONDS", math.inf)
-    node = MadeNode(made, nursery)
-    node.answers["getBlockWithTxHashes"] = lambda _params: Error(24, "Block not found")
-    async with followed(tmp_path, {"a": node}) as world:
-        await world.until_at(made)
-        await world.until(lambda: node.asked["getBlockWithTxHashes"] > 0)
-        assert world.follower.l1_accepted is None
-        del node.answers["getBlockWithTxHashes"]
-        await node.grow()
-        await world.until(lambda: world.follower.l1_accepted is not None)
-        assert (await world.call("starknet_getBlockWithTxHashes", "l1_accepted"))["block_number"] == 0
 
 
 async def test_a_first_start_knows_the_last_block_accepted_on_l1_without_another_poll(

@@ -35,7 +35,7 @@ from wsnode.upstream.streams import Connect
 L1_SECONDS: Final = 30.0
 """Seconds between requests for the last block accepted on L1."""
 L1_UNKNOWN_SECONDS: Final = 2.0
-"""Seconds until the next such request while no block is known, and the head does not move."""
+"""Seconds until the next such request while no block is known, and the stage does not change."""
 WATCH_SECONDS: Final = 2.0
 ALONE_SECONDS: Final = 15.0
 """Seconds after the last announcement for which the chain counts as ready without upstreams."""
@@ -93,14 +93,9 @@ class StarknetFollower:
         self._scopes: dict[Upstream, trio.CancelScope] = {}
         self._nursery: trio.Nursery | None = None
         self._storage_retry = StorageRetry(self._see)
-        self._head_moved = trio.Event()
-        """Event of the next change of the stored head."""
-
-        def publish_head() -> None:
-            self._head_moved.set()
-            publish()
-
-        self.writer = ChainWriter(chain, chain_id, window, publish_head, keeps_state=keeps_state)
+        self._stage_changed = trio.Event()
+        """Event of the next change of the stage."""
+        self.writer = ChainWriter(chain, chain_id, window, publish, keeps_state=keeps_state)
         verifier = BlockVerifier(chain, chain_id)
         self._head_tracker = StarknetHeadTracker(
             chain, self.writer, verifier, self.upstreams, agree, checkpoint
@@ -225,15 +220,15 @@ class StarknetFollower:
     async def _watch_l1(self) -> None:
         """Request the last block accepted on L1 every `L1_SECONDS`; branches below it are refused.
 
-        While no block is known, request it again once the head has moved: a reported block may be stored
-        then.
+        While no block is known, request it again once the stage has changed: at the upstreams' head a
+        reported block may be stored.
         """
         while True:
-            # A head that is stored during the request counts.
-            moved = self._head_moved = trio.Event()
+            # A change during the request counts.
+            changed = self._stage_changed
             if (accepted := await self._ask_l1()) is None:
                 with trio.move_on_after(L1_UNKNOWN_SECONDS):
-                    await moved.wait()
+                    await changed.wait()
                 continue
             self._head_tracker.floor = accepted
             self._state.l1_accepted = (accepted.number, accepted.hash)
@@ -262,6 +257,8 @@ class StarknetFollower:
         before, self.stage = self.stage, self._stage()
         if before is self.stage:
             return
+        self._stage_changed.set()
+        self._stage_changed = trio.Event()
         if self.stage is not SyncStage.UNSTORED:
             level = logging.INFO if self._stages.says(self.stage, trio.current_time()) else logging.DEBUG
             logger.log(level, "%s, the head is %d", self.stage.value, self.writer.head)
