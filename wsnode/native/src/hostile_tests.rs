@@ -239,10 +239,22 @@ fn memory_is_bounded_where_gas_is_not() {
     assert!(matches!(outcome, Outcome::Halt { reason, .. } if reason == "out of gas"));
 }
 
+/// Installation of the cryptography before the first test: the first contract that any test runs would install
+/// revm's own, whose long computations are not interrupted.
+#[used]
+#[cfg_attr(target_os = "linux", link_section = ".init_array")]
+#[cfg_attr(target_os = "macos", link_section = "__DATA,__mod_init_func")]
+static INSTALL_CRYPTO: extern "C" fn() = {
+    extern "C" fn install() {
+        crate::evm::call::install_crypto();
+    }
+    install
+};
+
 /// Check the cancellation of a precompiled contract with a minute of work, called by a message or by code.
 #[test]
 fn a_long_precompiled_contract_is_interrupted() {
-    crate::evm::call::install_crypto();
+    assert_eq!(format!("{:?}", revm::precompile::crypto()), "InterruptibleCrypto");
     let cancel = std::sync::Arc::new(std::sync::atomic::AtomicBool::new(false));
     let input: Vec<u8> = [0xff; 4].into_iter().chain([0; 209]).collect();
     let to = address!("0x0000000000000000000000000000000000000009");
