@@ -4,7 +4,6 @@ from typing import Annotated, Final
 
 import msgspec
 
-from wsnode.starknet.felt import chain_id_text
 from wsnode.upstream.address import MAX_UPSTREAMS, require_upstreams, usual_agreement
 
 STARKNET_CHAINS: Final = {"starknet": "SN_MAIN", "starknet-sepolia": "SN_SEPOLIA"}
@@ -29,6 +28,9 @@ def starknet_chain(name: str) -> str:
         return name
     if not name.startswith(OTHER_CHAIN):
         raise ValueError(f"it is {', '.join(STARKNET_CHAINS)} or {OTHER_CHAIN}CHAIN_ID, got {name[:80]!r}")
+    # Imported here, so that nodes of other chains load nothing of Starknet.
+    from wsnode.starknet.felt import chain_id_text
+
     return OTHER_CHAIN + chain_id_text(name.removeprefix(OTHER_CHAIN))
 
 
