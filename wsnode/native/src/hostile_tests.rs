@@ -239,8 +239,8 @@ fn memory_is_bounded_where_gas_is_not() {
     assert!(matches!(outcome, Outcome::Halt { reason, .. } if reason == "out of gas"));
 }
 
-/// Installation of the cryptography before the first test: the first contract that any test runs would install
-/// revm's own, whose long computations are not interrupted.
+/// Installation of the cryptography before the first test. Without it, the first contract of any test would
+/// install revm's own, which is not interruptible.
 #[used]
 #[cfg_attr(target_os = "linux", link_section = ".init_array")]
 #[cfg_attr(target_os = "macos", link_section = "__DATA,__mod_init_func")]
