@@ -40,7 +40,7 @@ def test_what_is_no_felt_is_refused(text: str) -> None:
         felt_bytes(text)
 
 
-PRINTABLE = st.text(st.characters(min_codepoint=0x20, max_codepoint=0x7E), min_size=1, max_size=31)
+PRINTABLE = st.text(st.characters(min_codepoint=0x21, max_codepoint=0x7E), min_size=1, max_size=31)
 
 
 @given(PRINTABLE.filter(lambda text: text[:2] not in ("0x", "0X")), st.integers(0, 2), st.booleans())
@@ -66,6 +66,10 @@ def test_a_chain_id_is_the_same_in_text_and_in_hex(text: str, zeros: int, is_upp
         "0x" + "0" * 63 + "41",
         "A" * 32,
         "A\n",
+        "SN TEST",
+        "SN_TEST ",
+        "0x20",
+        "0x534e2054455354",
         "A\x7f",
         "SN_MÄIN",
         "SN_\u0663",

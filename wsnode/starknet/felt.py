@@ -1,5 +1,6 @@
 """Field elements: 32 bytes inside, canonical hex outside."""
 
+import re
 from typing import Final
 
 PRIME: Final = 2**251 + 17 * 2**192 + 1
@@ -7,6 +8,7 @@ FELT_BYTES: Final = 32
 MAX_SHORT_STRING: Final = 31
 """Maximum number of characters of a short string, an ASCII text in one felt."""
 ZERO: Final = bytes(FELT_BYTES)
+_CHAIN_ID: Final = re.compile(rf"[!-~]{{1,{MAX_SHORT_STRING}}}")
 _DIGITS: Final = frozenset("0123456789abcdefABCDEF")
 
 
@@ -69,19 +71,18 @@ def chain_id_text(text: str) -> str:
     """Return a chain's id in text, given in text or in hex: SN_MAIN for itself and for 0x534e5f4d41494e.
 
     Raises:
-        ValueError: It is neither 1 to 31 printable ASCII characters nor their number in hex.
+        ValueError: It is neither 1 to 31 printable ASCII characters other than space nor the same in hex.
     """
     try:
-        if text[:2] in ("0x", "0X"):
-            return short_string(felt_bytes(text))
-        if 0 < len(text) <= MAX_SHORT_STRING and text.isascii() and text.isprintable():
-            return text
+        chain_id = short_string(felt_bytes(text)) if text[:2] in ("0x", "0X") else text
     except ValueError:
-        pass
-    raise ValueError(
-        f"a chain's id is 1 to {MAX_SHORT_STRING} printable ASCII characters, or the same in hex, "
-        f"got {text[:80]!r}"
-    )
+        chain_id = ""
+    if not _CHAIN_ID.fullmatch(chain_id):
+        raise ValueError(
+            f"a chain's id is 1 to {MAX_SHORT_STRING} printable ASCII characters other than space, "
+            f"or the same in hex, got {text[:80]!r}"
+        )
+    return chain_id
 
 
 def decode_felt(value: object) -> Felt:
