@@ -1,7 +1,8 @@
 """Scripts by which Redis keeps a chain's journal: lease, log, genesis, nodes, and spent credits of keys.
 
-The keys of those that begin with `IS_MINE` are `PREFIX:log`, a stream of records; `PREFIX:lease`, the holder,
-which expires; `PREFIX:epoch`, the last one given out; and `PREFIX:genesis`. The server's clock alone counts.
+Scripts of the lease and the log have four keys: `PREFIX:log`, a stream of records; `PREFIX:lease`, the name
+of the holder, which expires; `PREFIX:epoch`, the number of the last lease; and `PREFIX:genesis`, the genesis
+file. Redis' own clock alone decides when a lease expires.
 """
 
 from typing import Final

@@ -1,6 +1,6 @@
-//! Compilation of what is written in C: reads of LMDB that survive a damaged page.
+//! Build script: compiles `store/row/fault.c`, and has the linker put its functions in front of LMDB's reads.
 
-/// LMDB's functions that `store/row/fault.c` has in their place.
+/// Functions of LMDB to wrap.
 const WRAPPED: [&str; 5] = ["mdb_get", "mdb_cursor_open", "mdb_cursor_get", "mdb_dbi_open", "mdb_stat"];
 
 fn main() {

@@ -76,7 +76,7 @@ def until_complete(node: Node, first: int) -> None:
         "its first block is there",
         lambda: "new_root" in ask(node, "getStateUpdate", [{"block_number": first}], "v0_10"),
     )
-    # The status of a stored block is no sign of it: that came with the block.
+    # A stored block has its status from the upstream, which may be known before this tag.
     until(
         "what L1 has accepted is known",
         lambda: first or "status" in ask(node, "getBlockWithTxHashes", ["l1_accepted"], "v0_10"),
@@ -242,7 +242,7 @@ def test_forwarded_calls_and_the_pre_confirmed_block_are_the_upstreams(
         shown: bool = ask(node, *count, version) == pair.reference.ask(f"starknet_{count[0]}", count[1])
         return shown
 
-    # What another test had shown may still be there, and would be taken for what is shown next.
+    # The node may still have the pre-confirmed block of another test.
     until("nothing is shown", is_shown)
     pair.reference.command("preconfirm", count=2)
     try:

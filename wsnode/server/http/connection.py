@@ -246,7 +246,7 @@ class HttpConnection:
             counters.refusals[response.status] += 1
 
     async def _receive_for_parser(self, deadline: float) -> bytes | None:
-        """Return the arrived bytes, or those that arrive next; None after the deadline."""
+        """Return the bytes not parsed yet, else the next received ones; None after the deadline."""
         if (data := self._ahead) and self._parser is not None:
             self._parser.unread += len(data)
             self._ahead = b""

@@ -18,7 +18,7 @@ typedef struct MDB_val {
     void *mv_data;
 } MDB_val;
 
-/* Of LMDB, and undefined where the linker wraps nothing; nothing calls the functions below then. */
+/* LMDB's functions. They are undefined where the linker wraps nothing; then nothing calls the functions below. */
 #define REAL __attribute__((weak)) extern int
 REAL __real_mdb_get(void *txn, unsigned table, MDB_val *key, MDB_val *value);
 REAL __real_mdb_cursor_open(void *txn, unsigned table, void **cursor);
