@@ -3,7 +3,7 @@
     python -m tests.docs.tree.figures [COMMIT …]
 
 A table with a column a commit, HEAD alone if none is given: names that two classes share, modules and
-folders, words for a limit, lines, and sentences that are hard to read.
+folders, words for a limit, lines, and docstrings and doc comments that are hard to read.
 """
 
 import ast
@@ -11,10 +11,12 @@ import re
 import subprocess
 import sys
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from functools import cached_property
 from pathlib import PurePosixPath
 from statistics import median
+
+from tests.prose.doc_comments import FAULTS, DocComment, python_docs, rust_docs
 
 SMALL = 130
 """Lines of a module that might as well be a part of its one importer."""
@@ -26,15 +28,16 @@ LIMIT_WORDS = (
 RUST_TYPE = re.compile(
     r"^(?:pub(?:\([a-z: ]+\))? )?(?:struct|enum|trait|type|union) ([A-Z]\w*)", re.MULTILINE
 )
-RELATIVE = re.compile(r"\b(?:that|which|what|whose|who|whom)\b", re.IGNORECASE)
-NO_VERB = ("What", "Those", "That", "Whether", "How")
+OTHERS = ("bench", "deploy", "docs")
+"""Folders of tests that have the names of folders beside the package."""
 
 
 class Tree:
-    """The files of `wsnode` and `tests` at a commit."""
+    """Files at a commit: the texts of those of `wsnode` and `tests`, and the names of all."""
 
-    def __init__(self, files: Mapping[str, str]) -> None:
+    def __init__(self, files: Mapping[str, str], names: Iterable[str] = ()) -> None:
         self._files = files
+        self._names = [*files, *names]
 
     @cached_property
     def modules(self) -> dict[str, ast.Module]:
@@ -67,15 +70,12 @@ class Tree:
         )
         words = Counter(word for name in self._constants_and_members() for word in name.lower().split("_"))
         yield "words for a limit in names", str(sum(word in words for word in LIMIT_WORDS.split()))
-        docstrings = [text for tree in self.modules.values() for text in _docstrings(tree)]
-        sentences = [each for text in docstrings for each in re.split(r"(?<=[.:;?])\s+", text) if each]
-        hard = sum(len(RELATIVE.findall(sentence)) > 1 for sentence in sentences)
-        yield "docstring sentences with two relative clauses, of all", f"{hard} of {len(sentences)}"
-        yield (
-            f"docstrings that begin with {', '.join(NO_VERB)}",
-            str(sum(text.split(maxsplit=1)[:1] in [[word] for word in NO_VERB] for text in docstrings)),
-        )
-        yield "test files that name a module", self._tests_of_modules(code)
+        docs = list(self._doc_comments())
+        yield "docstrings, and doc comments of the crate", f"{len(docs):,}"
+        for fault, is_there in FAULTS.items():
+            yield f"of these: {fault}", str(sum(map(is_there, docs)))
+        yield "lines of Python that are docstrings", f"{sum(map(_docstring_lines, self.modules.values())):,}"
+        yield "test files that name what they test", self._tests_of_modules()
         lines = sum(lengths.values()), sum(text.count("\n") for text in self._rust)
         yield "lines of Python, of Rust", "{:,}, {:,}".format(*lines)
 
@@ -105,21 +105,43 @@ class Tree:
                 targets = node.targets if isinstance(node, ast.Assign) else [getattr(node, "target", None)]
                 yield from (each.id for each in targets if isinstance(each, ast.Name) and each.id[0] != "_")
 
-    def _tests_of_modules(self, code: list[str]) -> str:
-        names = {PurePosixPath(path).stem for path in code}
-        tests = [
-            PurePosixPath(path).stem.removeprefix("test_")
-            for path in self._of("tests/", ".py")
-            if PurePosixPath(path).name.startswith("test_")
+    def _doc_comments(self) -> Iterator[DocComment]:
+        for path in self._of("wsnode/", ".py"):
+            yield from python_docs(self._files[path], path)
+        for path in self._of("wsnode/native/src/", ".rs"):
+            yield from rust_docs(self._files[path], path)
+
+    def _tests_of_modules(self) -> str:
+        tests = [path for path in self._of("tests/", ".py") if PurePosixPath(path).name.startswith("test_")]
+        named = sum(self._names_what_it_tests(PurePosixPath(path)) for path in tests)
+        return f"{named} of {len(tests)}"
+
+    def _names_what_it_tests(self, test: PurePosixPath) -> bool:
+        """Return True if a test file's name begins with a name of the folder that its own folder mirrors.
+
+        Such are modules and folders of the package, modules beside the test, and pages, scripts of `bench`
+        and files of `deploy`.
+        """
+        folder = "wsnode" / test.parent.relative_to("tests")
+        beside = [
+            path
+            for path in map(PurePosixPath, self._names)
+            if folder in (path.parent, path.parent.parent)
+            or (path.parent == test.parent and not path.name.startswith("test_"))
+            or (test.parts[1] in OTHERS and (path.parts[0] == test.parts[1] or path.suffix == ".md"))
         ]
-        starts = sum(any(test == name or test.startswith(f"{name}_") for name in names) for test in tests)
-        return f"{starts / len(tests):.0%}"
+        names = {name for path in beside for name in (path.stem, path.parent.name)} | {folder.name}
+        subject = test.stem.removeprefix("test_")
+        plain = {name.lower().replace("-", "_") for name in names}
+        return any(subject == name or subject.startswith(f"{name}_") for name in plain)
 
 
 def tree_of(commit: str) -> Tree:
     """Return the files of a commit."""
-    listed = _git("ls-tree", "-r", "--name-only", commit, "--", "wsnode", "tests").splitlines()
-    paths = [path for path in listed if path.endswith((".py", ".rs"))]
+    names = _git("ls-tree", "-r", "--name-only", commit).splitlines()
+    paths = [
+        path for path in names if path.startswith(("wsnode/", "tests/")) and path.endswith((".py", ".rs"))
+    ]
     asked = "".join(f"{commit}:{path}\n" for path in paths)
     done = subprocess.run(
         ["git", "cat-file", "--batch"], input=asked.encode(), capture_output=True, check=True
@@ -129,7 +151,7 @@ def tree_of(commit: str) -> Tree:
         head, _, rest = rest.partition(b"\n")
         size = int(head.split()[2])
         files[path], rest = rest[:size].decode(), rest[size + 1 :]
-    return Tree(files)
+    return Tree(files, names)
 
 
 def _git(*arguments: str) -> str:
@@ -145,15 +167,15 @@ def _imported(tree: ast.Module) -> Iterator[str]:
             yield from (f"{node.module}.{alias.name}" for alias in node.names)
 
 
-def _docstrings(tree: ast.Module) -> Iterator[str]:
-    """Yield the docstrings of a module and of all in it, those of constants and members too."""
-    for node in ast.walk(tree):
-        if (
-            isinstance(node, ast.Expr)
-            and isinstance(node.value, ast.Constant)
-            and isinstance(node.value.value, str)
-        ):
-            yield " ".join(node.value.value.split())
+def _docstring_lines(tree: ast.Module) -> int:
+    """Return the number of lines of the docstrings in a module, those of constants and members too."""
+    return sum(
+        (node.end_lineno or node.lineno) - node.lineno + 1
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Expr)
+        and isinstance(node.value, ast.Constant)
+        and isinstance(node.value.value, str)
+    )
 
 
 def _twice(names: Iterator[str]) -> str:
