@@ -77,7 +77,7 @@ MUST_NOT_IMPORT = dict.fromkeys(("cluster", "sync", "node/workers"), "ethereum/r
 processes, serves no method."""
 FLOORS = {
     "untrusted": ("decoding repeated_warning", "files"),
-    "pubsub": ("event", "subscription", "group", "fan_out", "store_watch"),
+    "pubsub": ("subscription", "fan_out", "store_watch"),
     "jsonrpc": (
         "errors work schema",
         "codec resource_quota session_limits",

@@ -31,8 +31,7 @@ from wsnode.ethereum.chain import Chain
 from wsnode.ethereum.logs.filter import Log
 from wsnode.ethereum.storage.tables import ACCESS_LISTS, HEADERS, META, TABLES, TRANSACTIONS, number_key
 from wsnode.store.environment import Writer
-from wsnode.store.progress import Progress
-from wsnode.store.table import Table
+from wsnode.store.table import Progress, Table
 
 WITHOUT_ROWS = [table for table in STATE if table.name in ("storage", "storage_nodes", "patches")]
 """Tables without rows: the contracts of `data` have no storage, and no state of it was patched."""

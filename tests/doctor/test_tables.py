@@ -14,8 +14,7 @@ from wsnode.demo.run import build_ethereum
 from wsnode.demo.starknet_chain import build_starknet
 from wsnode.doctor.tables import SnapshotHolder, lines_of, measure
 from wsnode.ethereum.storage.errors import NoChainError
-from wsnode.store.environment import Environment, Writer
-from wsnode.store.errors import StoreError
+from wsnode.store.environment import Environment, StoreError, Writer
 from wsnode.store.table import Table
 
 pytestmark = pytest.mark.slow

@@ -34,8 +34,7 @@ from wsnode.ethereum.storage.tables import (
     TRANSACTIONS,
     number_key,
 )
-from wsnode.store.environment import Environment
-from wsnode.store.errors import DamagedRowError
+from wsnode.store.environment import DamagedRowError, Environment
 from wsnode.store.table import Table, scan
 from wsnode.sync.rlp_files import RlpFiles
 

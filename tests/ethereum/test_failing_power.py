@@ -33,7 +33,7 @@ from wsnode.ethereum.head import Head
 from wsnode.ethereum.primitives.values import hexadecimal
 from wsnode.ethereum.state import address_of, sign_transaction
 from wsnode.ethereum.storage.tables import TABLES
-from wsnode.store.row_check import check_rows
+from wsnode.store.table import check_rows
 
 SECRET = bytes([7]) * 32
 SENDER = address_of(SECRET)

@@ -12,8 +12,7 @@ from tests.file_limits import files_of_at_most
 from tests.store.disk_space import disk_bytes
 from wsnode.ethereum.chain import Chain
 from wsnode.ethereum.storage.folder import ChainFolder
-from wsnode.store.environment import Environment
-from wsnode.store.errors import StoreError
+from wsnode.store.environment import Environment, StoreError
 from wsnode.store.table import Table
 
 ENTRIES = Table("entries")

@@ -13,7 +13,7 @@ from wsnode.ethereum.development.builder import BlockBuilder
 from wsnode.ethereum.primitives.values import Hash32
 from wsnode.ethereum.state import InvalidTransactionError, StateError
 from wsnode.ethereum.storage import state_patches
-from wsnode.store.errors import StoreError
+from wsnode.store.environment import StoreError
 
 ACCOUNT = bytes([0x42]) * 20
 NAME = "0x" + ACCOUNT.hex()

@@ -5,8 +5,7 @@ from typing import Any
 import trio
 
 from wsnode.jsonrpc.resource_quota import ResourceQuota
-from wsnode.pubsub.event import Event
-from wsnode.pubsub.subscription import ConnectionSubscriptions, Subscription
+from wsnode.pubsub.subscription import ConnectionSubscriptions, Event, Subscription
 
 
 class Open:

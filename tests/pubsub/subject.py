@@ -2,9 +2,8 @@
 
 from typing import Any
 
-from wsnode.pubsub.event import Event
-from wsnode.pubsub.group import Group
-from wsnode.pubsub.subscription import EventChannel, Subscription
+from wsnode.pubsub.fan_out import Group
+from wsnode.pubsub.subscription import Event, EventChannel, Subscription
 
 
 def numbered(number: int, size: int = 0) -> Event:

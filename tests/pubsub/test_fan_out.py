@@ -17,9 +17,8 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 from tests.drawing import examples
 from tests.pubsub.recording import RecordingChannel
 from tests.pubsub.subject import Faulty, Follower, numbered
-from wsnode.pubsub.event import Event, FinalNotice
-from wsnode.pubsub.fan_out import FanOut
-from wsnode.pubsub.group import Group
+from wsnode.pubsub.fan_out import FanOut, Group
+from wsnode.pubsub.subscription import Event, FinalNotice
 
 ONE_EVENT = numbered(0).size + 20
 MEMBERS, GROUPS = 4, 2

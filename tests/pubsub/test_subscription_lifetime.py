@@ -7,9 +7,8 @@ import pytest
 from tests.pubsub.recording import RecordingChannel
 from tests.pubsub.subject import Follower, last_word, numbered
 from wsnode.jsonrpc.resource_quota import ResourceQuota
-from wsnode.pubsub.event import IDENTITY_BYTES
-from wsnode.pubsub.fan_out import FanOut
-from wsnode.pubsub.group import Group
+from wsnode.pubsub.fan_out import FanOut, Group
+from wsnode.pubsub.subscription import IDENTITY_BYTES
 
 
 class Full:

@@ -23,7 +23,7 @@ from wsnode.ethereum.logs.index import search_logs
 from wsnode.ethereum.logs.search_result import LogMatches
 from wsnode.ethereum.snapshot import Snapshot
 from wsnode.ethereum.storage.errors import NoChainError
-from wsnode.store.errors import StoreError
+from wsnode.store.environment import StoreError
 
 KILLS = [pytest.param(4, id="some"), pytest.param(30, marks=pytest.mark.nightly, id="many")]
 MAX_RUN_SECONDS = 4.0

@@ -7,10 +7,8 @@ import trio
 
 from wsnode.jsonrpc.errors import server_error
 from wsnode.jsonrpc.registry import Registry
-from wsnode.pubsub.event import Event
-from wsnode.pubsub.fan_out import FanOut
-from wsnode.pubsub.group import Group
-from wsnode.pubsub.subscription import EventChannel, Subscription
+from wsnode.pubsub.fan_out import FanOut, Group
+from wsnode.pubsub.subscription import Event, EventChannel, Subscription
 
 
 class Start(msgspec.Struct, array_like=True, frozen=True):

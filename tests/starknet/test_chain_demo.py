@@ -10,7 +10,7 @@ from wsnode.demo.starknet_chain import BLOCKS, CHAIN_ID, LiveStarknet, build_sta
 from wsnode.starknet.chain import StarknetChain
 from wsnode.starknet.header_json import render_header
 from wsnode.starknet.roots import StateRoots
-from wsnode.store.errors import StoreError
+from wsnode.store.environment import StoreError
 
 
 def test_the_demos_alt_chain_is_built_once_and_holds_all_kinds_of_change(tmp_path: Path) -> None:

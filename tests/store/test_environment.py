@@ -13,8 +13,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.node_process import PATIENCE
-from wsnode.store.environment import Environment, Reader, Writer
-from wsnode.store.errors import SnapshotLostError, StoreError, TooManySnapshotsError
+from wsnode.store.environment import (
+    Environment,
+    Reader,
+    SnapshotLostError,
+    StoreError,
+    TooManySnapshotsError,
+    Writer,
+)
 from wsnode.store.table import Table, last_key, scan
 
 FRUIT = Table("fruit")

@@ -8,8 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from wsnode.store.environment import Environment, Writer
-from wsnode.store.errors import StoreError
+from wsnode.store.environment import Environment, StoreError, Writer
 from wsnode.store.table import Table
 
 PAGE = 4096

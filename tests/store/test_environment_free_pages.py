@@ -12,8 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as some
 
 from tests.store.disk_space import disk_bytes
-from wsnode.store.environment import Environment, Writer, release_free_pages
-from wsnode.store.errors import StoreError
+from wsnode.store.environment import Environment, StoreError, Writer, release_free_pages
 from wsnode.store.table import Table
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="only Linux makes holes in files")

@@ -10,8 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from wsnode.store.environment import Environment, Writer
-from wsnode.store.errors import StoreError
+from wsnode.store.environment import Environment, StoreError, Writer
 from wsnode.store.table import Table
 
 PAGE = 4096
@@ -22,7 +21,7 @@ OPENING = """
 import sys
 from pathlib import Path
 from wsnode.store.environment import Environment
-from wsnode.store.errors import StoreError
+from wsnode.store.environment import StoreError
 from wsnode.store.table import Table
 entries = Table("entries")
 for folder in sys.argv[1:]:

@@ -10,8 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from wsnode.store.environment import Environment
-from wsnode.store.errors import StoreError
+from wsnode.store.environment import Environment, StoreError
 from wsnode.store.private import write_private
 from wsnode.store.table import Table
 
@@ -20,7 +19,7 @@ OPENING = """
 import sys
 from pathlib import Path
 from wsnode.store.environment import Environment
-from wsnode.store.errors import StoreError
+from wsnode.store.environment import StoreError
 from wsnode.store.table import Table
 try:
     Environment(Path(sys.argv[1]), [Table("entries")], writer=sys.argv[2] == "writer", durable=False)

@@ -16,7 +16,7 @@ import sys
 from pathlib import Path
 from tests.store.failing_writes import order_failure
 from wsnode.store.environment import Environment
-from wsnode.store.errors import SnapshotLostError, StoreError, StoreFailedError
+from wsnode.store.environment import SnapshotLostError, StoreError, StoreFailedError
 from wsnode.store.table import Table
 
 ENTRIES = Table("entries")
@@ -118,7 +118,7 @@ import sys
 from pathlib import Path
 from tests.store.failing_writes import order_failure
 from wsnode.store.environment import Environment
-from wsnode.store.errors import StoreError
+from wsnode.store.environment import StoreError
 from wsnode.store.table import Table
 
 folder, order, tables = Path(sys.argv[1]), Path(sys.argv[2]), [Table("entries")]

@@ -11,8 +11,7 @@ import pytest
 
 from tests.store.damaged_bytes import flipped, flipped_at
 from tests.store.damaged_pages import DUPLICATES, NODE_FLAGS, entries_of, followed_bytes
-from wsnode.store.environment import Environment, Reader, Writer
-from wsnode.store.errors import DamagedRowError, StoreError
+from wsnode.store.environment import DamagedRowError, Environment, Reader, StoreError, Writer
 from wsnode.store.table import Table, scan
 
 FRUIT = Table("fruit")

@@ -120,7 +120,7 @@ def import_alt(
 
 def give_back(release_free_pages: Callable[[], object]) -> None:
     """Release free pages; print a note if that fails, since the imported blocks are stored all the same."""
-    from wsnode.store.errors import StoreError
+    from wsnode.store.environment import StoreError
 
     try:
         release_free_pages()

@@ -101,7 +101,7 @@ def failures() -> tuple[type[Exception], ...]:
     from wsnode.server.access.keys import KeyFileError
     from wsnode.snapshots.errors import CopyError
     from wsnode.starknet.errors import StarknetError
-    from wsnode.store.errors import StoreError
+    from wsnode.store.environment import StoreError
     from wsnode.sync.errors import CheckpointError, SourceError, UnknownParentError, UnsupportedChainError
     from wsnode.untrusted.decoding import MalformedError
     from wsnode.verify.cases import CaseFileError

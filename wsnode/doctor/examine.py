@@ -12,8 +12,7 @@ from wsnode.ethereum.storage.tables import TABLES as ETHEREUM_TABLES
 from wsnode.starknet.chain import FOLDER as STARKNET
 from wsnode.starknet.chain import StarknetChain
 from wsnode.starknet.storage.tables import TABLES as STARKNET_TABLES
-from wsnode.store.progress import Progress
-from wsnode.store.row_check import check_rows
+from wsnode.store.table import Progress, check_rows
 
 
 def examine(data: Path, progress: Progress) -> dict[str, FaultCollector]:

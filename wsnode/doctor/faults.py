@@ -9,8 +9,8 @@ import msgspec
 
 from wsnode.ethereum.primitives.values import hexadecimal
 from wsnode.ethereum.state import DamagedStateError
-from wsnode.store.errors import DamagedRowError
-from wsnode.store.progress import Progress
+from wsnode.store.environment import DamagedRowError
+from wsnode.store.table import Progress
 
 MAX_SHOWN: Final = 20
 """Maximum number of faults of one table that are kept; the others are counted."""

@@ -16,7 +16,7 @@ from wsnode.ethereum.snapshot import Snapshot as EthereumSnapshot
 from wsnode.jsonrpc.errors import limit_exceeded
 from wsnode.jsonrpc.work import View
 from wsnode.server.shared import MetricValue
-from wsnode.store.errors import StoreError, TooManySnapshotsError
+from wsnode.store.environment import StoreError, TooManySnapshotsError
 
 if TYPE_CHECKING:
     # Few networks have a Starknet chain, and a node starts much sooner without its modules.

@@ -19,8 +19,7 @@ from wsnode.starknet.chain import FOLDER as STARKNET
 from wsnode.starknet.chain import StarknetChain
 from wsnode.starknet.storage.tables import TABLES as STARKNET_TABLES
 from wsnode.store.private import make_private_folder
-from wsnode.store.progress import Progress
-from wsnode.store.row_check import check_rows
+from wsnode.store.table import Progress, check_rows
 
 DRAFT: Final = ".restoring"
 """Name of the folder in which parts lie until they are verified."""

@@ -18,7 +18,7 @@ from wsnode.ethereum.storage import state_patches
 from wsnode.snapshots.errors import WriterBusyError
 from wsnode.starknet.chain import StarknetChain
 from wsnode.starknet.snapshot import StarknetSnapshot
-from wsnode.store.errors import StoreError
+from wsnode.store.environment import StoreError
 
 TIMEOUT_SECONDS: Final = 60.0
 """Seconds to wait for a moment at which a copy can begin."""

@@ -17,7 +17,7 @@ from wsnode.snapshots.streams import chain_stream, starknet_stream
 from wsnode.snapshots.target_dir import claimed, sync_folder, write_whole
 from wsnode.starknet.chain import FOLDER as STARKNET
 from wsnode.starknet.chain import StarknetChain
-from wsnode.store.progress import Progress
+from wsnode.store.table import Progress
 
 OURS: Final = re.compile(r"((eth|alt)-[a-z]+-[0-9]{6}\.zst|manifest\.json)(\.part)?")
 """Names of files in a copy's folder."""

@@ -33,8 +33,7 @@ from wsnode.starknet.storage.writing import (
     remove_blocks_above,
 )
 from wsnode.store import environment
-from wsnode.store.environment import Environment, Reader, Writer
-from wsnode.store.errors import DamagedRowError
+from wsnode.store.environment import DamagedRowError, Environment, Reader, Writer
 
 FOLDER: Final = "alt"
 # A dump does not name its network; the first block's hash identifies it.

@@ -1,5 +1,34 @@
-"""One LMDB file: snapshots to read from, and changes as single function calls, from the engine."""
+"""One LMDB file: snapshots to read from, and changes as single function calls, from the engine.
 
-from wsnode._native.store import Environment, Reader, Writer, inspect_pages, release_free_pages
+The texts of its errors are for the operator.
+"""
 
-__all__ = ["Environment", "Reader", "Writer", "inspect_pages", "release_free_pages"]
+from wsnode._native.store import (
+    DamagedRowError,
+    DiskFullError,
+    Environment,
+    Reader,
+    SnapshotLostError,
+    StoreError,
+    StoreFailedError,
+    StoreMovedError,
+    TooManySnapshotsError,
+    Writer,
+    inspect_pages,
+    release_free_pages,
+)
+
+__all__ = [
+    "DamagedRowError",
+    "DiskFullError",
+    "Environment",
+    "Reader",
+    "SnapshotLostError",
+    "StoreError",
+    "StoreFailedError",
+    "StoreMovedError",
+    "TooManySnapshotsError",
+    "Writer",
+    "inspect_pages",
+    "release_free_pages",
+]

@@ -1,7 +1,13 @@
-"""Tables by name, and iteration over their entries in key order."""
+"""Tables by name: iteration over their entries in key order, and a check of their checksums."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from typing import Protocol
+
+from wsnode.store.environment import Environment
+
+ReportFault = Callable[[str, str], object]
+"""Function called with the name of a table and the fault of one of its rows."""
 
 
 class Table:
@@ -66,3 +72,29 @@ def last_key(reader: HasCursors, table: Table) -> bytes | None:
     """Return the greatest key of the table, None when it is empty."""
     cursor = reader.cursor(table)
     return cursor.key() if cursor.last() else None
+
+
+class Progress(Protocol):
+    """Display of the progress of a work's parts, one after another."""
+
+    def advanced(self, part: str, done: int, total: int) -> None:
+        """Show that `done` of `total` blocks, rows or bytes of a part are done; `total` may be estimated."""
+
+
+def check_rows(store: Environment, tables: Sequence[Table], progress: Progress, fault: ReportFault) -> None:
+    """Check the checksums of all rows of some tables, and call `fault` for each damaged row.
+
+    Raises:
+        StoreError: The store cannot be read.
+    """
+    with store.read() as reader:
+        for table in tables:
+            reader.check_rows(
+                table,
+                partial(progress.advanced, f"checksums: {table.name}"),
+                partial(_report, fault, table.name),
+            )
+
+
+def _report(fault: ReportFault, table: str, key: bytes) -> None:
+    fault(table, f"row 0x{key.hex()} does not have its checksum")

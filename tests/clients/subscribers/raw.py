@@ -10,7 +10,7 @@ from websockets.exceptions import ConnectionClosed
 from websockets.sync.client import ClientConnection, connect
 
 from tests.node_process import PATIENCE
-from wsnode.pubsub.event import IDENTITY_BYTES
+from wsnode.pubsub.subscription import IDENTITY_BYTES
 
 
 @contextmanager

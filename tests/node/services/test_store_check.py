@@ -24,7 +24,7 @@ from wsnode.node.assembly import open_network
 from wsnode.node.config import Config, NetworkConfig
 from wsnode.node.services.store_check import CHECK_SECONDS, StoreCheck
 from wsnode.server.access.router import Network
-from wsnode.store.errors import StoreMovedError
+from wsnode.store.environment import StoreMovedError
 
 pytestmark = pytest.mark.slow
 

@@ -18,7 +18,7 @@ from tests.server.http.test_connection import client
 from tests.server.observability.test_metrics import metrics
 from tests.server.websocket.test_connection import AnyStream, slow_reader
 from tests.server.websocket.test_frames import masked
-from wsnode.pubsub.event import IDENTITY_BYTES, Event
+from wsnode.pubsub.subscription import IDENTITY_BYTES, Event
 from wsnode.server.access.api_keys import KeyLimits
 from wsnode.server.access.keys import KeyFile, KeyFileStore
 from wsnode.server.limits import Limits

@@ -19,7 +19,7 @@ from tests.starknet.live.bodies import (
 )
 from tests.starknet.live.growing import GrowingChain, no_body
 from tests.starknet.live.sessions import HeadClient, Node, open_node
-from wsnode.pubsub.event import PART_BYTES
+from wsnode.pubsub.subscription import PART_BYTES
 from wsnode.starknet.felt import felt_text
 from wsnode.starknet.rpc import subscriptions
 from wsnode.starknet.rpc.methods import FAMILIES

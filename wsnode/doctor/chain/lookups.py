@@ -38,8 +38,7 @@ from wsnode.ethereum.storage.tables import (
     number_from,
     number_key,
 )
-from wsnode.store.environment import Reader
-from wsnode.store.errors import DamagedRowError
+from wsnode.store.environment import DamagedRowError, Reader
 from wsnode.store.table import Table
 
 PLACE: Final = 8

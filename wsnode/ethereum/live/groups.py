@@ -24,9 +24,8 @@ from wsnode.ethereum.live.transactions import render_mined
 from wsnode.ethereum.logs.filter import Log, LogFilter
 from wsnode.ethereum.logs.matching import FilterIndex
 from wsnode.ethereum.snapshot import Snapshot
-from wsnode.pubsub.event import IDENTITY_BYTES, PART_BYTES, Event, FinalNotice
-from wsnode.pubsub.fan_out import FanOut
-from wsnode.pubsub.group import Group
+from wsnode.pubsub.fan_out import FanOut, Group
+from wsnode.pubsub.subscription import IDENTITY_BYTES, PART_BYTES, Event, FinalNotice
 
 Parts = Sequence[tuple[Event, Position]]
 """Events, each with the position before it."""

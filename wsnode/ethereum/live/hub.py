@@ -38,7 +38,7 @@ from wsnode.ethereum.snapshot import Snapshot
 from wsnode.ethereum.state import LiveBytes, LiveCalls, MissingStateError, State
 from wsnode.pubsub.fan_out import FanOut
 from wsnode.pubsub.store_watch import StoreWatch
-from wsnode.store.errors import StoreError
+from wsnode.store.environment import StoreError
 
 STEP_BLOCKS: Final = 64
 STEP_LOGS: Final = 2000

@@ -10,8 +10,8 @@ from wsnode.ethereum.head import Head
 from wsnode.ethereum.live.position import Position
 from wsnode.ethereum.primitives.values import hexadecimal
 from wsnode.jsonrpc.errors import INTERNAL_ERROR, LIMIT_EXCEEDED, RESOURCE_NOT_FOUND, RESTARTING
-from wsnode.pubsub.event import INTERNAL_ERROR as CONNECTION_ERROR
-from wsnode.pubsub.event import FinalNotice
+from wsnode.pubsub.subscription import INTERNAL_ERROR as CONNECTION_ERROR
+from wsnode.pubsub.subscription import FinalNotice
 
 CLOSE_UNKNOWN: Final = FinalNotice(CONNECTION_ERROR, "the block sent last is not known any more")
 CLOSE_UNPUBLISHED: Final = FinalNotice(CONNECTION_ERROR, "a block could not be published")

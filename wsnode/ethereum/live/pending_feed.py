@@ -9,9 +9,8 @@ import msgspec
 
 from wsnode.ethereum.live.notices import Message, notification
 from wsnode.ethereum.live.transactions import PendingIndex, TransactionFilter
-from wsnode.pubsub.event import PART_BYTES, Event
-from wsnode.pubsub.fan_out import FanOut
-from wsnode.pubsub.group import Group
+from wsnode.pubsub.fan_out import FanOut, Group
+from wsnode.pubsub.subscription import PART_BYTES, Event
 
 KEPT: Final = 16_384
 """Number of transactions kept for filters that are behind."""

@@ -13,7 +13,7 @@ from wsnode.ethereum.live.notices import ReorganisationNotice
 from wsnode.ethereum.live.pages import Page, Pages
 from wsnode.ethereum.live.position import Position
 from wsnode.ethereum.live.subscription_spec import Extensions, SubscriptionSpec, page_messages
-from wsnode.pubsub.event import Event
+from wsnode.pubsub.subscription import Event
 
 SNAPSHOTS: Final = 16
 """Maximum number of pages being made, each from its own snapshot."""

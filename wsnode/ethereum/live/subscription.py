@@ -19,8 +19,7 @@ from wsnode.ethereum.live.pending_feed import PendingEvents, PendingSpec
 from wsnode.ethereum.live.position import Position
 from wsnode.ethereum.live.subscription_spec import StoredSubject
 from wsnode.ethereum.live.sync_feed import SyncFeed
-from wsnode.pubsub.event import Event
-from wsnode.pubsub.subscription import EventChannel, Subscription
+from wsnode.pubsub.subscription import Event, EventChannel, Subscription
 
 
 class StoreSubscription(Subscription):

@@ -6,9 +6,8 @@ from typing import Any, Protocol, TypeAlias
 import msgspec
 
 from wsnode.ethereum.live.notices import notification
-from wsnode.pubsub.event import Event
-from wsnode.pubsub.fan_out import FanOut
-from wsnode.pubsub.group import Group
+from wsnode.pubsub.fan_out import FanOut, Group
+from wsnode.pubsub.subscription import Event
 
 StatusReporter: TypeAlias = Callable[[], dict[str, Any]]
 """Function that returns the state of a service, as shown by `wsnode_status`."""

@@ -30,8 +30,7 @@ from wsnode.ethereum.storage.tables import (
     WINDOW_SCHEMA_VERSION,
     number_key,
 )
-from wsnode.store.environment import Environment, Reader, Writer
-from wsnode.store.errors import DamagedRowError
+from wsnode.store.environment import DamagedRowError, Environment, Reader, Writer
 
 _EXECUTED: Final = "ethereum"
 _BLOBS: Final = "blobSchedule"

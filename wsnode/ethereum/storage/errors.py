@@ -4,7 +4,7 @@ from pathlib import Path
 
 from wsnode.ethereum.primitives.values import hexadecimal
 from wsnode.ethereum.storage.folder_kind import FolderKind
-from wsnode.store.errors import StoreError
+from wsnode.store.environment import StoreError
 
 __all__ = [
     "ChainBusyError",

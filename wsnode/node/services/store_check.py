@@ -17,7 +17,7 @@ from wsnode.ethereum.state import DamagedStateError
 from wsnode.jsonrpc.errors import INTERNAL_ERROR, RpcError
 from wsnode.server.access.router import Network
 from wsnode.server.shared import MetricValue
-from wsnode.store.errors import (
+from wsnode.store.environment import (
     DamagedRowError,
     SnapshotLostError,
     StoreError,

@@ -8,8 +8,7 @@ from typing import Any, Protocol
 import trio
 from websockets.frames import CloseCode
 
-from wsnode.pubsub.event import Event
-from wsnode.pubsub.subscription import ConnectionSubscriptions, Subscription
+from wsnode.pubsub.subscription import ConnectionSubscriptions, Event, Subscription
 from wsnode.server.scheduling.client_quota import ClientQuota
 from wsnode.server.shared import Shared
 from wsnode.server.websocket.notifications import pieces_of

@@ -3,7 +3,7 @@
 import zlib
 from typing import TypeAlias
 
-from wsnode.pubsub.event import IDENTITY_BYTES, Event
+from wsnode.pubsub.subscription import IDENTITY_BYTES, Event
 from wsnode.server.websocket.deflate import EMPTY_BLOCK_BYTES
 from wsnode.server.websocket.frames import COMPRESSED, TEXT_WHOLE, frame_head
 

@@ -3,10 +3,9 @@
 import logging
 from collections.abc import Callable, Iterator, Sequence
 
-from wsnode.pubsub.event import Event
-from wsnode.pubsub.fan_out import FanOut
-from wsnode.pubsub.group import Group
+from wsnode.pubsub.fan_out import FanOut, Group
 from wsnode.pubsub.store_watch import StoreWatch
+from wsnode.pubsub.subscription import Event
 from wsnode.starknet.chain import StarknetChain
 from wsnode.starknet.felt import felt_text
 from wsnode.starknet.live.branches import UnknownStarknetBlockError, dropped_from, head_position

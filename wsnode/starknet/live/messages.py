@@ -6,8 +6,8 @@ from typing import Any, Final, Literal
 import msgspec
 
 from wsnode.jsonrpc.errors import LIMIT_EXCEEDED, RESOURCE_NOT_FOUND, RESTARTING, SERVER_ERROR
-from wsnode.pubsub.event import INTERNAL_ERROR as CONNECTION_ERROR
-from wsnode.pubsub.event import FinalNotice
+from wsnode.pubsub.subscription import INTERNAL_ERROR as CONNECTION_ERROR
+from wsnode.pubsub.subscription import FinalNotice
 from wsnode.starknet.felt import felt_text
 from wsnode.starknet.live.position import StarknetPosition
 from wsnode.starknet.live.streams import Stream

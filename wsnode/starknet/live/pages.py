@@ -5,7 +5,7 @@ from typing import Final, TypeAlias
 
 import msgspec
 
-from wsnode.pubsub.event import IDENTITY_BYTES, PART_BYTES
+from wsnode.pubsub.subscription import IDENTITY_BYTES, PART_BYTES
 from wsnode.starknet.live.branches import dropped_from, position_at
 from wsnode.starknet.live.contents import BlockContents, BodyUnavailableError
 from wsnode.starknet.live.messages import (

@@ -2,8 +2,7 @@
 
 import trio
 
-from wsnode.pubsub.event import Event
-from wsnode.pubsub.subscription import EventChannel, Subscription
+from wsnode.pubsub.subscription import Event, EventChannel, Subscription
 from wsnode.starknet.live.branches import UnknownStarknetBlockError
 from wsnode.starknet.live.contents import BodyUnavailableError
 from wsnode.starknet.live.hub import StarknetHub

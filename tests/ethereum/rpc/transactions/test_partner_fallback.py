@@ -15,7 +15,7 @@ from wsnode.ethereum.rpc.transactions.partner_transaction import PartnerAnswerEr
 from wsnode.jsonrpc.dispatcher import Dispatcher
 from wsnode.jsonrpc.resource_quota import ClientId
 from wsnode.jsonrpc.work import CallTask
-from wsnode.store.errors import StoreError
+from wsnode.store.environment import StoreError
 from wsnode.upstream.errors import UpstreamError
 
 METHOD = "eth_getTransactionByHash"

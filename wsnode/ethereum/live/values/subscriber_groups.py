@@ -11,9 +11,8 @@ from wsnode.ethereum.live.subscription_spec import Extensions
 from wsnode.ethereum.live.values.cursor import StateCursor
 from wsnode.ethereum.live.values.watched_values import PublishedValues
 from wsnode.ethereum.snapshot import Snapshot
-from wsnode.pubsub.event import Event
-from wsnode.pubsub.fan_out import FanOut
-from wsnode.pubsub.group import Group
+from wsnode.pubsub.fan_out import FanOut, Group
+from wsnode.pubsub.subscription import Event
 
 
 class SubscriberGroups:

@@ -18,8 +18,7 @@ from wsnode.ethereum.live.values.watched_values import (
     changes_of,
     render_values,
 )
-from wsnode.pubsub.event import Event
-from wsnode.pubsub.subscription import EventChannel, Subscription
+from wsnode.pubsub.subscription import Event, EventChannel, Subscription
 
 G = TypeVar("G", bound=SubscriberGroups)
 W = TypeVar("W", bound=WatchedKeys)

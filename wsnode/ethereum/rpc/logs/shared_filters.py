@@ -29,8 +29,14 @@ from wsnode.ethereum.rpc.logs.filter_table import (
 )
 from wsnode.ethereum.snapshot import CallerContext
 from wsnode.jsonrpc.resource_quota import ClientId, ResourceQuota
-from wsnode.store.environment import Environment, Reader, Writer
-from wsnode.store.errors import DamagedRowError, SnapshotLostError, StoreError
+from wsnode.store.environment import (
+    DamagedRowError,
+    Environment,
+    Reader,
+    SnapshotLostError,
+    StoreError,
+    Writer,
+)
 from wsnode.store.table import Table
 
 FILTERS: Final = Table("filters")

@@ -13,7 +13,7 @@ from wsnode.jsonrpc.errors import RESOURCE_UNAVAILABLE, RpcError
 from wsnode.jsonrpc.method import HandlerKind, Middleware, TurnContext
 from wsnode.jsonrpc.registry import Registry
 from wsnode.jsonrpc.work import Await, Steps
-from wsnode.store.errors import StoreError
+from wsnode.store.environment import StoreError
 from wsnode.upstream.errors import UpstreamError
 
 METHOD: Final = "eth_getTransactionByHash"

@@ -46,7 +46,7 @@ from wsnode.server.observability.logs import configure
 from wsnode.server.observability.open_files import most_files
 from wsnode.server.observability.shutdown_watchdog import ShutdownWatchdog
 from wsnode.server.server import RESTARTING, Server
-from wsnode.store.errors import StoreFailedError
+from wsnode.store.environment import StoreFailedError
 
 logger = logging.getLogger("wsnode.workers")
 
