@@ -81,9 +81,9 @@ FLOORS = {
     "jsonrpc": (
         "errors work schema",
         "codec resource_quota session_limits",
-        "parameters requests",
+        "parameters requests context",
         "method",
-        "registry context",
+        "registry",
         "generators openrpc fast_path",
         "request_handler",
         "batch",

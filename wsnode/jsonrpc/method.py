@@ -9,14 +9,14 @@ from bisect import bisect_left
 from collections.abc import Callable, Iterable, Sequence
 from copy import copy
 from types import GeneratorType
-from typing import Any, Protocol, TypeAlias
+from typing import Any, TypeAlias
 
 from wsnode.jsonrpc.codec import UNREADABLE
+from wsnode.jsonrpc.context import CallContext
 from wsnode.jsonrpc.errors import RpcError, notifications_not_supported
 from wsnode.jsonrpc.parameters import ParameterDecoder
 from wsnode.jsonrpc.schema import Schema
-from wsnode.jsonrpc.session_limits import AdmissionGate
-from wsnode.jsonrpc.work import CallBarrier, Notifier, Steps, View
+from wsnode.jsonrpc.work import Notifier, Steps
 
 Contracts: TypeAlias = Callable[[Any], Iterable[int] | None]
 """Function that returns the contracts in a method's parameters, None if they may concern any."""
@@ -36,44 +36,6 @@ BUCKET_SECONDS = (
 )
 """Upper bounds of the histogram's buckets, in seconds; one more bucket counts longer calls."""
 FIRST_BUCKET_SECONDS = BUCKET_SECONDS[0]
-
-
-class TurnContext(Protocol):
-    """State that calls of one turn share (see `jsonrpc/context.py`)."""
-
-    gate: AdmissionGate | None
-    scope: View | None
-    """Open view; None until a call of the turn opens one."""
-    view: Any
-    caller: Any
-    channel: Notifier | None
-    pending_subscriptions: list[Any]
-
-    @property
-    def is_shared(self) -> bool:
-        """Return True if calls of a batch share this context, and with it one view."""
-
-    @property
-    def may_wait(self) -> bool:
-        """Return True if a call may leave the turn to wait, for example for data that has not arrived."""
-
-    def apart(self) -> "TurnContext":
-        """End this turn, and return a context for one call that goes on outside it."""
-        ...
-
-    def beside(self) -> "TurnContext":
-        """Return a context for one call with a view of its own; the call opens and closes that view."""
-        ...
-
-    def hold_calls(self, barrier: CallBarrier) -> None:
-        """Make further calls of the caller wait until `barrier` is over."""
-
-    def open(self) -> Any:
-        """Open a view for this turn, and return it."""
-        ...
-
-    def end_turn(self) -> None:
-        """End the turn, and close its view."""
 
 
 Wrap: TypeAlias = Callable[["HandlerKind"], "HandlerKind"]
@@ -112,7 +74,7 @@ class HandlerKind:
         """Return this kind with another handler."""
         return type(self)(function, self.parameters, self.contracts)
 
-    def answer(self, turn: TurnContext, params: bytes) -> Any:
+    def answer(self, turn: CallContext, params: bytes) -> Any:
         """Decode parameters from JSON text, call the handler, and return its result.
 
         Raises:
@@ -128,15 +90,15 @@ class HandlerKind:
             parameters = self.parameters.explain(params)
         return self.run(turn, parameters)
 
-    def answer_read(self, turn: TurnContext, parameters: Any) -> Any:
+    def answer_read(self, turn: CallContext, parameters: Any) -> Any:
         """Return the handler's result for decoded parameters, which are left out if the method takes none."""
         return self.run(turn, parameters) if self.takes_parameters else self.run(turn)
 
-    def run(self, turn: TurnContext, *parameters: Any) -> Any:
+    def run(self, turn: CallContext, *parameters: Any) -> Any:
         """Return the handler's result for decoded parameters."""
         raise NotImplementedError
 
-    def check(self, turn: TurnContext, parameters: Sequence[Any]) -> None:
+    def check(self, turn: CallContext, parameters: Sequence[Any]) -> None:
         """Check that the caller may use the contracts in the parameters.
 
         Raises:
@@ -170,11 +132,11 @@ class Middleware(HandlerKind):
         """Return True if calls may begin subscriptions, held until the reply is posted."""
         return self._inner.holds
 
-    def answer(self, turn: TurnContext, params: bytes) -> Any:
+    def answer(self, turn: CallContext, params: bytes) -> Any:
         """Return the handler's result, as `HandlerKind` specifies."""
         return self._inner.answer(turn, params)
 
-    def answer_read(self, turn: TurnContext, parameters: Any) -> Any:
+    def answer_read(self, turn: CallContext, parameters: Any) -> Any:
         """Return the handler's result for parameters that are decoded."""
         return self._inner.answer_read(turn, parameters)
 
@@ -184,7 +146,7 @@ class NoContextHandler(HandlerKind):
 
     __slots__ = ()
 
-    def run(self, turn: TurnContext, *parameters: Any) -> Any:
+    def run(self, turn: CallContext, *parameters: Any) -> Any:
         """Return the handler's result for its decoded parameters."""
         self.check(turn, parameters)
         return self.function(*parameters)
@@ -197,7 +159,7 @@ class ViewHandler(HandlerKind):
     leading = 1
     reads_view = True
 
-    def answer(self, turn: TurnContext, params: bytes) -> Any:
+    def answer(self, turn: CallContext, params: bytes) -> Any:
         """Return the handler's result, as `HandlerKind` specifies; quick, since these calls are frequent."""
         if params not in _NO_ARGUMENTS:
             self.parameters.explain(params)
@@ -205,7 +167,7 @@ class ViewHandler(HandlerKind):
         function = self.function
         return function(turn.open() if turn.scope is None else turn.view)
 
-    def run(self, turn: TurnContext, *parameters: Any) -> Any:
+    def run(self, turn: CallContext, *parameters: Any) -> Any:
         """Return the handler's result."""
         return self.function(turn.open() if turn.scope is None else turn.view)
 
@@ -217,7 +179,7 @@ class ViewAndParamsHandler(HandlerKind):
     leading = 1
     reads_view = True
 
-    def answer(self, turn: TurnContext, params: bytes) -> Any:
+    def answer(self, turn: CallContext, params: bytes) -> Any:
         """Return the handler's result, as `HandlerKind` specifies; quick, since these calls are frequent."""
         decode, function = self.decode, self.function
         try:
@@ -228,7 +190,7 @@ class ViewAndParamsHandler(HandlerKind):
             turn.gate.check_contracts(self.contracts(parameters))
         return function(turn.open() if turn.scope is None else turn.view, parameters)
 
-    def run(self, turn: TurnContext, *parameters: Any) -> Any:
+    def run(self, turn: CallContext, *parameters: Any) -> Any:
         """Return the handler's result for its decoded parameters."""
         self.check(turn, parameters)
         return self.function(turn.open() if turn.scope is None else turn.view, *parameters)
@@ -239,7 +201,7 @@ class RawParamsHandler(ViewAndParamsHandler):
 
     __slots__ = ()
 
-    def answer(self, turn: TurnContext, params: bytes) -> Any:
+    def answer(self, turn: CallContext, params: bytes) -> Any:
         """Return the handler's result, as `HandlerKind` specifies."""
         if self.contracts is not None and turn.gate is not None:
             turn.gate.check_contracts(self.contracts(params))
@@ -267,7 +229,7 @@ class NativeFirstHandler(ViewAndParamsHandler):
         """Return the kind with another handler and without the engine."""
         return ViewAndParamsHandler(function, self.parameters, self.contracts)
 
-    def answer(self, turn: TurnContext, params: bytes) -> Any:
+    def answer(self, turn: CallContext, params: bytes) -> Any:
         """Return the engine's result, or the handler's if the engine has none, as `HandlerKind` specifies."""
         parameters = None
         if self.contracts is not None and turn.gate is not None:
@@ -286,7 +248,7 @@ class CallerAndParamsHandler(HandlerKind):
     __slots__ = ()
     leading = 1
 
-    def run(self, turn: TurnContext, *parameters: Any) -> Any:
+    def run(self, turn: CallContext, *parameters: Any) -> Any:
         """Return the handler's result for its decoded parameters."""
         self.check(turn, parameters)
         return self.function(turn.caller, *parameters)
@@ -303,7 +265,7 @@ class ConnectionHandler(HandlerKind):
         """Return True: a subscription sends nothing before the reply with its id."""
         return True
 
-    def run(self, turn: TurnContext, *parameters: Any) -> Any:
+    def run(self, turn: CallContext, *parameters: Any) -> Any:
         """Return the handler's result for decoded parameters.
 
         Raises:
@@ -319,7 +281,7 @@ class ConnectionHandler(HandlerKind):
         return _holding(turn, turn.channel, result) if type(result) is GeneratorType else result
 
 
-def _holding(turn: TurnContext, channel: Notifier, steps: Steps) -> Steps:
+def _holding(turn: CallContext, channel: Notifier, steps: Steps) -> Steps:
     """Return the result of steps; the turn holds the subscriptions they begin until the reply is posted."""
     try:
         return (yield from steps)
@@ -466,7 +428,7 @@ class Method:
         method.on_call = listener
         answer = method.quick_kind.answer
 
-        def announce(turn: TurnContext, params: bytes) -> Any:
+        def announce(turn: CallContext, params: bytes) -> Any:
             listener(method.name)
             return answer(turn, params)
 

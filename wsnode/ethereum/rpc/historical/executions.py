@@ -8,44 +8,36 @@ from wsnode.ethereum.not_found import history_unavailable
 from wsnode.ethereum.rpc.common.below_fork import below_of
 from wsnode.ethereum.rpc.middlewares.state_fetching import fetching
 from wsnode.ethereum.snapshot import BlockName, CallerContext, HistoricalChain, Snapshot
+from wsnode.jsonrpc.context import CallContext
 from wsnode.jsonrpc.errors import RESOURCE_UNAVAILABLE, RpcError
 from wsnode.jsonrpc.generators import begun
 from wsnode.jsonrpc.method import HandlerKind
-from wsnode.jsonrpc.session_limits import AdmissionGate
-from wsnode.jsonrpc.work import Await, CallBarrier, Notifier, Step, View
+from wsnode.jsonrpc.work import Await, Step
 
 
-class HistoricalTurn:
-    """The turn of one call that reads from a past chain; implements `Turn`."""
+class HistoricalTurn(CallContext):
+    """Turn of one call that reads from a past chain; the view stays open at its end."""
 
-    gate: AdmissionGate | None = None
-    channel: Notifier | None = None
+    __slots__ = ()
+
     is_shared = True
-    may_wait = False
 
     def __init__(self, view: Snapshot) -> None:
-        self.scope: View | None = view
-        self.view: Any = view
-        self.caller: Any = view.caller
-        self.pending_subscriptions: list[Any] = []
+        super().__init__(lambda _caller: view, view.caller, None, 0)
+        self.scope = self.view = view
+
+    @property
+    def may_wait(self) -> bool:
+        return False
 
     def apart(self) -> "HistoricalTurn":
-        """Return itself: there is one call only."""
         return self
 
     def beside(self) -> "HistoricalTurn":
-        """Return the context of a call on the same view."""
         return HistoricalTurn(self.view)
 
-    def hold_calls(self, barrier: CallBarrier) -> None:
-        """Do nothing: no further call follows."""
-
     def end_turn(self) -> None:
-        """Leave the view open, which is not its own."""
-
-    def open(self) -> Any:
-        """Return the view."""
-        return self.view
+        """Do nothing: `answered_by` closes the view."""
 
 
 def answered_by(

@@ -9,9 +9,10 @@ import msgspec
 from wsnode.ethereum.live.block_barrier import Awaited, BlockBarrier, NamedBlock, NodeLaggingError
 from wsnode.ethereum.rpc.common.parameters import BlockHash, BlockParameter, NumberOrTag
 from wsnode.jsonrpc.codec import UNREADABLE
+from wsnode.jsonrpc.context import CallContext
 from wsnode.jsonrpc.errors import RpcError
 from wsnode.jsonrpc.generators import begun
-from wsnode.jsonrpc.method import HandlerKind, Method, Middleware, TurnContext, Wrap
+from wsnode.jsonrpc.method import HandlerKind, Method, Middleware, Wrap
 from wsnode.jsonrpc.registry import Registry
 from wsnode.jsonrpc.work import Await, Request, Steps
 
@@ -79,7 +80,7 @@ class MinBlockWait(Middleware):
         after = inner if self._after is self._inner else self._after.around(wrap)
         return MinBlockWait(inner, self._barrier, after, takes_cursors=self._takes_cursors)
 
-    def answer(self, turn: TurnContext, params: bytes) -> Any:
+    def answer(self, turn: CallContext, params: bytes) -> Any:
         """Return the handler's result, or steps that wait first.
 
         Raises:
@@ -94,7 +95,7 @@ class MinBlockWait(Middleware):
                 return self._wait(turn.apart(), params, due)
         return self._inner.answer(turn, params)
 
-    def answer_read(self, turn: TurnContext, parameters: Any) -> Any:
+    def answer_read(self, turn: CallContext, parameters: Any) -> Any:
         """Return the handler's result for parameters that are decoded.
 
         Raises:
@@ -110,7 +111,7 @@ class MinBlockWait(Middleware):
         """Return a block still to come in parameters (JSON text), None if they name none."""
         return self._due_after(params, self._barrier.head.number)
 
-    def _wait(self, own: TurnContext, params: bytes, due: Awaited) -> Steps:
+    def _wait(self, own: CallContext, params: bytes, due: Awaited) -> Steps:
         """Return the result of a call that holds no view until it has waited."""
         yield waiting(self._barrier, (due,), own.caller)
         try:
@@ -118,7 +119,7 @@ class MinBlockWait(Middleware):
         finally:
             own.end_turn()
 
-    def _here(self, turn: TurnContext) -> int:
+    def _here(self, turn: CallContext) -> int:
         number: int = self._barrier.head.number if turn.scope is None else turn.view.number
         return number
 

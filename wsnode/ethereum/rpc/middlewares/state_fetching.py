@@ -6,9 +6,10 @@ from types import GeneratorType
 from typing import Any
 
 from wsnode.ethereum.state_fetchers import FetchSession, StateFetchers
+from wsnode.jsonrpc.context import CallContext
 from wsnode.jsonrpc.errors import RpcError
 from wsnode.jsonrpc.generators import begun, failing
-from wsnode.jsonrpc.method import HandlerKind, Middleware, TurnContext
+from wsnode.jsonrpc.method import HandlerKind, Middleware
 from wsnode.jsonrpc.work import Await, Step, Steps
 
 
@@ -31,7 +32,7 @@ class StateFetching(Middleware):
         inner = self._inner.calling(function)
         return StateFetching(self._name, inner, inner, self._fetchers)
 
-    def answer(self, turn: TurnContext, params: bytes) -> Any:
+    def answer(self, turn: CallContext, params: bytes) -> Any:
         """Return the handler's result, as `HandlerKind` specifies; steps if something has to be fetched."""
         try:
             result = self._inner.answer(turn, params)
@@ -41,7 +42,7 @@ class StateFetching(Middleware):
             result = failing(error)
         return self._fetching(turn, params, result) if type(result) is GeneratorType else result
 
-    def _fetching(self, turn: TurnContext, params: bytes, steps: Steps) -> Steps:
+    def _fetching(self, turn: CallContext, params: bytes, steps: Steps) -> Steps:
         # The turn may have another view by the time that the call is made again.
         own, may_move = turn.beside(), not turn.is_shared
         own.scope, own.view = turn.scope, turn.view
@@ -51,7 +52,7 @@ class StateFetching(Middleware):
 
 
 def fetching(
-    steps: Steps, again: Callable[[], Any], session: FetchSession, own: TurnContext, *, may_move: bool
+    steps: Steps, again: Callable[[], Any], session: FetchSession, own: CallContext, *, may_move: bool
 ) -> Generator[Step, Any, Any]:
     """Yield the steps of a call, and where they lack something fetch it and make the call again.
 

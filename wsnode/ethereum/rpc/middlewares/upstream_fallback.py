@@ -27,8 +27,9 @@ from wsnode.ethereum.rpc.common.parameters import (
 from wsnode.ethereum.rpc.common.results import NULL
 from wsnode.ethereum.snapshot import Snapshot
 from wsnode.jsonrpc.codec import UNREADABLE
+from wsnode.jsonrpc.context import CallContext
 from wsnode.jsonrpc.errors import INVALID_PARAMS, INVALID_REQUEST, RpcError, server_error
-from wsnode.jsonrpc.method import HandlerKind, Middleware, TurnContext
+from wsnode.jsonrpc.method import HandlerKind, Middleware
 from wsnode.jsonrpc.work import JsonText, RenderedJson, Step
 from wsnode.untrusted.decoding import JsonDecoder, MalformedError
 from wsnode.upstream.errors import UpstreamError
@@ -93,7 +94,7 @@ class UpstreamFallback(Middleware):
         """Return the kind with another handler; calls answered by the other node do not reach it."""
         return type(self)(self._name, self._inner.calling(function))
 
-    def answer(self, turn: TurnContext, params: bytes) -> Any:
+    def answer(self, turn: CallContext, params: bytes) -> Any:
         """Return the handler's result or, if a named block is below the first one here, the steps that ask
         the other node.
         """
@@ -273,7 +274,7 @@ class RangeFallback(UpstreamFallback):
 
     __slots__ = ()
 
-    def answer(self, turn: TurnContext, params: bytes) -> Any:
+    def answer(self, turn: CallContext, params: bytes) -> Any:
         """Return the handler's result for a range that is stored here as a whole, else the steps to ask the
         other node and join both results.
         """

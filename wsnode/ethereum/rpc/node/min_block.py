@@ -10,8 +10,9 @@ from wsnode.ethereum.rpc.common.decoding import kind, mismatch
 from wsnode.ethereum.rpc.common.schemas import HASH, QUANTITY
 from wsnode.ethereum.rpc.middlewares.min_block_wait import BEHIND
 from wsnode.jsonrpc.codec import register_type
+from wsnode.jsonrpc.context import CallContext
 from wsnode.jsonrpc.errors import METHOD_NOT_FOUND, RpcError, invalid_request
-from wsnode.jsonrpc.method import HandlerKind, Middleware, TurnContext
+from wsnode.jsonrpc.method import HandlerKind, Middleware
 from wsnode.jsonrpc.registry import Registry
 from wsnode.jsonrpc.schema import record
 from wsnode.jsonrpc.work import Await, Steps
@@ -63,7 +64,7 @@ class MinBlockHandler(Middleware):
         super().__init__(inner)
         self._barrier = barrier
 
-    def answer(self, turn: TurnContext, params: bytes) -> Any:
+    def answer(self, turn: CallContext, params: bytes) -> Any:
         """Return the handler's result, or steps that wait first.
 
         Raises:
@@ -72,7 +73,7 @@ class MinBlockHandler(Middleware):
         """
         return self.answer_read(turn, self.parameters.read(params))
 
-    def answer_read(self, turn: TurnContext, parameters: Any) -> Any:
+    def answer_read(self, turn: CallContext, parameters: Any) -> Any:
         """Return the handler's result, or steps that wait first, as `answer`."""
         if turn.channel is None:
             raise _not_over_http()
@@ -86,7 +87,7 @@ class MinBlockHandler(Middleware):
             raise self._barrier.behind()
         return self._wait(turn.apart(), barrier, parameters)
 
-    def _wait(self, own: TurnContext, barrier: MinBlockBarrier, parameters: Any) -> Steps:
+    def _wait(self, own: CallContext, barrier: MinBlockBarrier, parameters: Any) -> Steps:
         yield Await(partial(barrier.wait, getattr(own.caller, "client", None)))
         return self._inner.answer_read(own, parameters)
 

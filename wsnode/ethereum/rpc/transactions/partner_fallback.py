@@ -9,8 +9,9 @@ from wsnode.ethereum.rpc.common.results import NULL
 from wsnode.ethereum.rpc.transactions.partner_transaction import PartnerAnswerError, checked_transaction
 from wsnode.ethereum.snapshot import Snapshot
 from wsnode.ethereum.state import ChainSpec
+from wsnode.jsonrpc.context import CallContext
 from wsnode.jsonrpc.errors import RESOURCE_UNAVAILABLE, RpcError
-from wsnode.jsonrpc.method import HandlerKind, Middleware, TurnContext
+from wsnode.jsonrpc.method import HandlerKind, Middleware
 from wsnode.jsonrpc.registry import Registry
 from wsnode.jsonrpc.work import Await, Steps
 from wsnode.store.environment import StoreError
@@ -76,7 +77,7 @@ class PartnerFallback(Middleware):
         inner = self._inner.calling(function)
         return PartnerFallback(inner, self._ends, self._spec, self._ask, self._outage, self._is_allowed)
 
-    def answer(self, turn: TurnContext, params: bytes) -> Any:
+    def answer(self, turn: CallContext, params: bytes) -> Any:
         """Return the handler's result; in an outage, steps that ask the partner if there is none."""
         try:
             result = self._inner.answer(turn, params)
