@@ -107,7 +107,7 @@ class Batch:
         self._due = min(self._slice_end, self._end)
         """Time on the handler's clock at which the slice or the whole batch ends, whichever is first."""
         self._room = SLICE_BYTES
-        """The size up to which the slice goes on."""
+        """Bytes of all replies at which the slice ends."""
 
     def _answer_all(self, items: Sequence[Request | bytes]) -> Generator[Step, Any, None]:
         handler, context = self._handler, self._context
@@ -148,7 +148,7 @@ class Batch:
                 self._size += size
 
     def _pause(self) -> Generator[Step, Any, None]:
-        """Let other tasks run at the end of a slice; at the end of the batch's time, refuse the remaining
+        """End a slice whose time or bytes are used; at the end of the batch's time, refuse the remaining
         items.
         """
         clock = self._handler.clock
@@ -169,7 +169,6 @@ class Batch:
         self._due = min(self._slice_end, self._end)
 
     def _read(self, item: Item) -> Generator[Step, Any, Item]:
-        """Return an item, decoded by a thread if its text is long."""
         if isinstance(item, bytes) and is_long(item):
             try:
                 item = yield from aside(partial(_decode_long, item))
@@ -186,7 +185,7 @@ class Batch:
             return self._handler.refuse_unusable(unusable.identity, unusable.reply, self._context)
 
     def _finish(self, task: CallTask, item: Item) -> Generator[Step, Any, Reply | None]:
-        """Return the reply of a slow call; None while the call is parked beside others."""
+        """Return the reply of a slow call; None if the call is parked, with an empty reply in its place."""
         yield from self._resume(task)
         may_change = task.step is not None and not self._reads_view(item)
         if _is_parked(task):
@@ -224,19 +223,17 @@ class Batch:
         return task.take_reply()
 
     def _reads_view(self, item: Item) -> bool:
-        """Return True for an item that only reads: its method reads a view or is unknown, or it is no
-        request.
-        """
         if isinstance(item, InvalidRequestError):
             return True
         method = self._handler.registry.methods.get(_request_of(item)[0])
         return method is None or method.kind.reads_view
 
     def _refuse_rest(self, item: Item, pending_subscriptions: int) -> bytes:
-        """Return the error reply to an item whose result exceeds the batch; all items after it get the same
+        """Return the error reply to the item whose result exceeds the batch's bound; later items get the same
         error.
 
-        `pending_subscriptions` is the number of subscriptions before the item's call; later ones are ended.
+        `pending_subscriptions` is the number of subscriptions before the item's call; those after it are
+        ended.
         """
         self._error = response_too_large()
         self._discard(pending_subscriptions)
@@ -256,7 +253,6 @@ class Batch:
         return count
 
     def _unpark(self) -> Generator[Step, Any, None]:
-        """Resume all parked calls, and store the replies of those that end."""
         handler = self._handler
         while parked := self._parked:
             yield from self._resume_together([call.task for call in parked])
@@ -274,7 +270,7 @@ class Batch:
                 self._size += size_of(reply or b"")
 
     def _resume_together(self, tasks: Sequence[CallTask]) -> Generator[Step, Any, None]:
-        """Wait for the steps of parked calls together; resume each call with its result or error."""
+        """Await the steps of parked calls concurrently, and resume each call with its result or its error."""
         steps = [task.step for task in tasks if isinstance(task.step, Await)]
         together = Gather([step.function for step in steps])
         bounds = [step.seconds for step in steps]
@@ -287,7 +283,7 @@ class Batch:
             yield from self._resume(task, outcome)
 
     def _discard(self, count: int) -> None:
-        """End the subscriptions that calls after the first `count` began: their ids are in no reply."""
+        """End the subscriptions after the first `count`: no reply has their ids."""
         context = self._context
         begun = context.pending_subscriptions[count:]
         del context.pending_subscriptions[count:]
@@ -296,12 +292,10 @@ class Batch:
 
 
 def _is_parked(task: CallTask) -> bool:
-    """Return True if a call waits for a step that can be awaited together with those of other calls."""
     return isinstance(task.step, Await) and task.step.is_shared
 
 
 def _attempt(step: Step) -> Generator[Step, Any, Any]:
-    """Return the result of a step, or the exception it ended with."""
     try:
         return (yield step)
     except Exception as error:
@@ -317,7 +311,6 @@ def _readable(items: Sequence[Request | bytes]) -> Iterator[Request]:
 
 
 def _listed(replies: list[Reply]) -> Reply:
-    """Return the replies as a JSON array."""
     pieces = ReplyChunks((b"[",))
     for reply in replies:
         pieces += (*pieces_of(reply), b",")

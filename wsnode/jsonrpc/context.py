@@ -43,14 +43,12 @@ class CallContext:
     def __init__(
         self, open_view: OpenView, caller: Any, gate: AdmissionGate | None, reply_bytes: int
     ) -> None:
-        """Begin for a `caller`; its calls must pass `gate`, and a reply has at most `reply_bytes`."""
         self.open_view = open_view
         self.caller = caller
         self.gate = gate
         self.reply_bytes = reply_bytes
         self.shares_results = False
-        """True if results are shared with other contexts for as long as the store's version makes them valid.
-        """
+        """True if other contexts may use the results, as long as the store has the same version."""
         self.scope: View | None = None
         self.view: Any = None
         self.eager = True
@@ -60,16 +58,16 @@ class CallContext:
         self.channel: Notifier | None = None
         """Connection for methods that send notifications; None if only replies can be sent."""
         self.pending_subscriptions: list[Any] = []
-        """Subscriptions that calls began, held until their replies are posted; a batch in flight holds its
-        own.
+        """Subscriptions that calls began, held until their replies are posted; a batch that has not ended
+        holds its own.
         """
         self.moment: Any = None
-        """Moment of the data that the last view of these calls showed."""
+        """Moment of the data in the last view of these calls; None if the view has none."""
         self.later: CallContext | None = None
         """Context of a call that left this turn, until its task is begun."""
         self.mark = 0.0
-        """`perf_counter` at the end of the previous call of this turn: so each call reads the clock only
-        once.
+        """`perf_counter` at the end of the previous call of this turn, from which the next call's time is
+        counted; 0 if unknown.
         """
         self.results: dict[str, bytes] = {}
         """Results that the engine may repeat for further calls in this turn, by method."""
@@ -97,7 +95,6 @@ class CallContext:
         return own
 
     def open(self) -> Any:
-        """Open a view for the calls of this turn, and return it."""
         scope = self.open_view(self.caller)
         self.view = scope.__enter__()
         self.scope = scope
@@ -113,13 +110,12 @@ class CallContext:
             return None
 
     def take_view(self) -> View | None:
-        """Return this turn's view, which the caller has to close from now on; None if none is open."""
+        """Return this turn's view, None if none is open; the caller has to close it."""
         view, self.scope, self.view = self.scope, None, None
         self.forget_results()
         return view
 
     def forget_results(self) -> None:
-        """Drop the results with which the engine might answer further calls."""
         self.may_take_fast_path = False
         if self.results:
             self.results.clear()
@@ -146,7 +142,6 @@ class Session(CallContext):
         """Barrier that further calls wait for, by request of the client; None if there is none."""
 
     def hold_calls(self, barrier: CallBarrier) -> None:
-        """Make further calls wait until `barrier` is over."""
         self.barrier = barrier
 
     def is_held(self) -> bool:
@@ -156,7 +151,7 @@ class Session(CallContext):
         return self.barrier is not None
 
     def take_pending(self) -> list[Any]:
-        """Return the subscriptions begun since the last call; they begin once their replies are posted."""
+        """Return the subscriptions that calls began since the last call of this method."""
         pending_subscriptions, self.pending_subscriptions = self.pending_subscriptions, []
         return pending_subscriptions
 
@@ -176,7 +171,6 @@ class SingleCallContext(CallContext):
         return False
 
     def apart(self) -> CallContext:
-        """Return this context, with its view closed."""
         self.end_turn()
         return self
 
@@ -197,7 +191,6 @@ class MessageContext(SingleCallContext):
         return True
 
     def hold_calls(self, barrier: CallBarrier) -> None:
-        """Make further calls of the session wait until `barrier` is over."""
         self._session.hold_calls(barrier)
 
 
@@ -213,8 +206,8 @@ class BatchContext(SingleCallContext):
         self.refusal, self.shares_results = parent.refusal, parent.shares_results
 
     def open(self) -> Any:
-        """Open a view for the calls up to the first one that changes the data, pin it, and
-        return it.
+        """Open a view for the calls up to the first one that changes the data; pin it, so that it does not
+        change.
         """
         view = super().open()
         if (pin := getattr(view, "pin", None)) is not None:

@@ -42,8 +42,8 @@ class Dispatcher(RequestHandler):
         return session
 
     def handle(self, message: bytes, session: Session) -> Answer:
-        """Return the reply to a request or a batch, or a task if it is slow; an eager session runs its first
-        slice.
+        """Return the reply to a request or a batch, or the task of a slow one; an eager session runs its
+        first slice.
         """
         if session.barrier is not None and session.is_held():
             return self._handle_after(message, session, session.barrier)
@@ -62,8 +62,7 @@ class Dispatcher(RequestHandler):
     ) -> Answer:
         """Return the reply to a call if it ends in its first slice, else its task.
 
-        `weight` is the size of its request in bytes. `maker` is the context of a call that does not read this
-        turn's view.
+        `weight` is the size of its request in bytes. `maker` is the context of a call with a view of its own.
         """
         task.weight = weight
         task.maker = maker = maker or session.later or session
@@ -103,8 +102,8 @@ class Dispatcher(RequestHandler):
         return self._begin_message(steps, session, len(items) * ITEM_BYTES, context)
 
     def _handle_after(self, message: bytes, session: Session, barrier: CallBarrier) -> Answer:
-        """Return a task that answers a message once `barrier` is over, or the session's refusal of slow
-        calls.
+        """Return a task that answers a message once `barrier` is over; the error reply if no slow call may
+        begin.
         """
         if session.refusal is not None:
             return error_reply(find_identity(message) or NULL, session.refusal)
@@ -114,7 +113,6 @@ class Dispatcher(RequestHandler):
         return self._begin_message(steps, session, len(message), context)
 
     def _handle_long(self, message: bytes, session: Session) -> Answer:
-        """Return a task for a message that takes long to decode, or the session's refusal of slow calls."""
         if session.refusal is not None:
             return error_reply(find_identity(message) or NULL, session.refusal)
         context = MessageContext(session)
@@ -123,7 +121,7 @@ class Dispatcher(RequestHandler):
         )
 
     def _answer_after(self, message: bytes, context: MessageContext, barrier: CallBarrier) -> Replying:
-        """Wait for `barrier`, then return the reply to a message; if the wait fails, all its calls get that
+        """Wait for `barrier`, then return the reply to a message; if the wait fails, all calls in it get its
         error.
         """
         try:
@@ -141,7 +139,6 @@ class Dispatcher(RequestHandler):
         return (yield from self._answer_decoded(decoded, context))
 
     def _answer_long_message(self, message: bytes, context: MessageContext) -> Replying:
-        """Have a thread decode a message, then return its reply."""
         try:
             decoded = yield from aside(partial(_decode_message, message, self.bounds.batch_items))
         except InvalidRequestError as unusable:
@@ -175,9 +172,7 @@ class Dispatcher(RequestHandler):
 
 
 def _take_reply(task: CallTask, session: Session, maker: CallContext) -> Answer:
-    """Return the reply of a call that ended in its first slice; the turn takes over the subscriptions it
-    began.
-    """
+    """Return the reply of a call that ended in its first slice; its subscriptions become the turn's."""
     if maker is not session:
         session.pending_subscriptions += maker.pending_subscriptions
         session.moment = maker.moment

@@ -36,17 +36,15 @@ class FastPathRegistry:
 
     @cached_property
     def names(self) -> frozenset[str]:
-        """Return the names of the methods that the engine may answer without a handler."""
         return frozenset(method.name for method in self._registry.methods.values() if method.native)
 
     @cached_property
     def _methods(self) -> NativeMethods:
-        """Return these methods, with their limits, in the form that the engine takes."""
         methods = self._registry.methods
         return NativeMethods([(name, methods[name].engine_limits) for name in sorted(self.names)])
 
     def cache_of(self, context: CallContext) -> VersionedCache | None:
-        """Return the results that a context shares with others; None if it shares none."""
+        """Return the cache that a context shares with others; None if it shares no results."""
         return self._cache if context.shares_results else None
 
     def open(self, session: Session, *, are_frames: bool) -> FastPath | None:
@@ -73,7 +71,7 @@ class FastPathRegistry:
         answered.
 
         The text has text frames if the calls are messages; for requests of a batch it has replies separated
-        by commas. No reply exceeds `largest` bytes, nor do all of them exceed `room`.
+        by commas. No reply exceeds `largest` bytes, and all of them together do not exceed `room`.
 
         Clients send small calls in bursts, and all calls of a turn see one moment. So the engine repeats
         results of this turn that depend on the moment alone, and reads others from the state or the
@@ -101,8 +99,8 @@ class FastPathRegistry:
         return text, count
 
     def begin_batch(self, context: CallContext) -> bool:
-        """Return True if the engine might answer the first call; then the context has the valid results of
-        other turns.
+        """Return True if the engine might answer the batch's first call; the context then has the cached
+        results.
         """
         cache = self.cache_of(context)
         if cache is None or context.gate is not None or (view := context.try_open()) is None:

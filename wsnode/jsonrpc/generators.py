@@ -41,14 +41,13 @@ class _Time:
         self.waiting = waiting
 
     def grant(self, step: Step, now: float) -> None:
-        """Set the bounds of a step to the seconds that are left."""
         if isinstance(step, RunInThread):
             step.seconds, step.begin_by, step.began = self.running, now + self.waiting, None
         elif isinstance(step, Await):
             step.seconds = self.running
 
     def count(self, step: Step, begun: float) -> None:
-        """Deduct the time of a step, yielded at `begun` and ended now, from the seconds for running and for
+        """Deduct the time of a step, yielded at `begun` and ended now, from the seconds for running or for
         waiting.
         """
         ended = self._clock()

@@ -67,7 +67,9 @@ class HandlerKind:
         self.contracts = contracts
 
     def around(self, wrap: "Wrap") -> "HandlerKind":
-        """Return `wrap(self)`; a middleware may return a copy with `wrap` of its inner kind instead."""
+        """Return `wrap(self)`; a middleware may return a copy of itself with `wrap` applied to its inner kind
+        instead.
+        """
         return wrap(self)
 
     def calling(self, function: Callable[..., Any]) -> "HandlerKind":
@@ -91,11 +93,9 @@ class HandlerKind:
         return self.run(turn, parameters)
 
     def answer_read(self, turn: CallContext, parameters: Any) -> Any:
-        """Return the handler's result for decoded parameters, which are left out if the method takes none."""
         return self.run(turn, parameters) if self.takes_parameters else self.run(turn)
 
     def run(self, turn: CallContext, *parameters: Any) -> Any:
-        """Return the handler's result for decoded parameters."""
         raise NotImplementedError
 
     def check(self, turn: CallContext, parameters: Sequence[Any]) -> None:
@@ -119,25 +119,20 @@ class Middleware(HandlerKind):
 
     @property
     def leading(self) -> int:  # type: ignore[override]
-        """Return the number of arguments before the parameters."""
         return self._inner.leading
 
     @property
     def reads_view(self) -> bool:  # type: ignore[override]
-        """Return True if the handler is given a snapshot."""
         return self._inner.reads_view
 
     @property
     def holds(self) -> bool:
-        """Return True if calls may begin subscriptions, held until the reply is posted."""
         return self._inner.holds
 
     def answer(self, turn: CallContext, params: bytes) -> Any:
-        """Return the handler's result, as `HandlerKind` specifies."""
         return self._inner.answer(turn, params)
 
     def answer_read(self, turn: CallContext, parameters: Any) -> Any:
-        """Return the handler's result for parameters that are decoded."""
         return self._inner.answer_read(turn, parameters)
 
 
@@ -147,20 +142,20 @@ class NoContextHandler(HandlerKind):
     __slots__ = ()
 
     def run(self, turn: CallContext, *parameters: Any) -> Any:
-        """Return the handler's result for its decoded parameters."""
         self.check(turn, parameters)
         return self.function(*parameters)
 
 
 class ViewHandler(HandlerKind):
-    """Kind of handler that takes a view and no parameters."""
+    """Kind of handler that takes a view and no parameters; since its calls are frequent, `answer` repeats
+    `run`.
+    """
 
     __slots__ = ()
     leading = 1
     reads_view = True
 
     def answer(self, turn: CallContext, params: bytes) -> Any:
-        """Return the handler's result, as `HandlerKind` specifies; quick, since these calls are frequent."""
         if params not in _NO_ARGUMENTS:
             self.parameters.explain(params)
         # Python 3.11 calls a local name faster than an attribute in a slot: 20 ns of 800.
@@ -168,19 +163,19 @@ class ViewHandler(HandlerKind):
         return function(turn.open() if turn.scope is None else turn.view)
 
     def run(self, turn: CallContext, *parameters: Any) -> Any:
-        """Return the handler's result."""
         return self.function(turn.open() if turn.scope is None else turn.view)
 
 
 class ViewAndParamsHandler(HandlerKind):
-    """Kind of handler that takes a view and decoded parameters."""
+    """Kind of handler that takes a view and decoded parameters; its calls are frequent, so `answer` repeats
+    `run`.
+    """
 
     __slots__ = ()
     leading = 1
     reads_view = True
 
     def answer(self, turn: CallContext, params: bytes) -> Any:
-        """Return the handler's result, as `HandlerKind` specifies; quick, since these calls are frequent."""
         decode, function = self.decode, self.function
         try:
             parameters = decode(params)
@@ -191,7 +186,6 @@ class ViewAndParamsHandler(HandlerKind):
         return function(turn.open() if turn.scope is None else turn.view, parameters)
 
     def run(self, turn: CallContext, *parameters: Any) -> Any:
-        """Return the handler's result for its decoded parameters."""
         self.check(turn, parameters)
         return self.function(turn.open() if turn.scope is None else turn.view, *parameters)
 
@@ -202,7 +196,6 @@ class RawParamsHandler(ViewAndParamsHandler):
     __slots__ = ()
 
     def answer(self, turn: CallContext, params: bytes) -> Any:
-        """Return the handler's result, as `HandlerKind` specifies."""
         if self.contracts is not None and turn.gate is not None:
             turn.gate.check_contracts(self.contracts(params))
         function = self.function
@@ -210,7 +203,9 @@ class RawParamsHandler(ViewAndParamsHandler):
 
 
 class NativeFirstHandler(ViewAndParamsHandler):
-    """Kind of method answered by the engine from the text of parameters where it can, else by its handler."""
+    """Kind of a method that the engine answers from the text of its parameters where it can, else its
+    handler.
+    """
 
     __slots__ = ("_name",)
 
@@ -221,7 +216,6 @@ class NativeFirstHandler(ViewAndParamsHandler):
         contracts: Contracts | None,
         name: str,
     ) -> None:
-        """Make the kind; `name` is the method's name in the engine."""
         super().__init__(function, parameters, contracts)
         self._name = name
 
@@ -230,7 +224,7 @@ class NativeFirstHandler(ViewAndParamsHandler):
         return ViewAndParamsHandler(function, self.parameters, self.contracts)
 
     def answer(self, turn: CallContext, params: bytes) -> Any:
-        """Return the engine's result, or the handler's if the engine has none, as `HandlerKind` specifies."""
+        """Return the engine's result, or the handler's if the engine has none."""
         parameters = None
         if self.contracts is not None and turn.gate is not None:
             parameters = self.parameters.read(params)
@@ -249,7 +243,6 @@ class CallerAndParamsHandler(HandlerKind):
     leading = 1
 
     def run(self, turn: CallContext, *parameters: Any) -> Any:
-        """Return the handler's result for its decoded parameters."""
         self.check(turn, parameters)
         return self.function(turn.caller, *parameters)
 
@@ -262,7 +255,6 @@ class ConnectionHandler(HandlerKind):
 
     @property
     def holds(self) -> bool:
-        """Return True: a subscription sends nothing before the reply with its id."""
         return True
 
     def run(self, turn: CallContext, *parameters: Any) -> Any:
@@ -282,7 +274,7 @@ class ConnectionHandler(HandlerKind):
 
 
 def _holding(turn: CallContext, channel: Notifier, steps: Steps) -> Steps:
-    """Return the result of steps; the turn holds the subscriptions they begin until the reply is posted."""
+    """Return the result of steps; the turn holds their subscriptions until the reply is posted."""
     try:
         return (yield from steps)
     finally:
@@ -394,7 +386,6 @@ class Method:
 
     @property
     def function(self) -> Callable[..., Any]:
-        """Return the handler."""
         return self.kind.function
 
     def report_slow(self, seconds: float, params: bytes) -> None:

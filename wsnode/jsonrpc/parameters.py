@@ -26,12 +26,12 @@ class ParameterDecoder(Protocol):
         """Return the parameters as a `struct`; None for a method without parameters.
 
         Raises:
-            msgspec.DecodeError: They do not fit; `explain` then reads them again, or names the fault.
+            msgspec.DecodeError: They do not fit; `explain` then decodes them leniently, or raises the reason.
         """
         ...
 
     def explain(self, params: bytes) -> Any:
-        """Return the decoded parameters where `decode` was too strict.
+        """Return the decoded parameters if they fit in a form that `decode` refuses.
 
         Raises:
             RpcError: The parameters do not fit; the message says which and why.
@@ -59,18 +59,15 @@ def decoder_for(struct: type[msgspec.Struct] | None, *, by_name: bool) -> Parame
 
 
 class ParameterReader:
-    """Base of decoders: `read` tries `decode` first, then `explain`."""
+    """Base of decoders, with the methods of `ParameterDecoder`."""
 
     def decode(self, params: bytes) -> Any:
-        """Return the decoded parameters, as `ParameterDecoder` specifies."""
         raise NotImplementedError
 
     def explain(self, params: bytes) -> Any:
-        """Return the decoded parameters where `decode` was too strict, as `ParameterDecoder` specifies."""
         raise NotImplementedError
 
     def read(self, params: bytes) -> Any:
-        """Return the decoded parameters, as `ParameterDecoder` specifies."""
         try:
             return self.decode(params)
         except UNREADABLE:
@@ -100,7 +97,6 @@ class PositionalDecoder(ParameterReader):
         self._decode = msgspec.json.Decoder(strict, dec_hook=decode_hook).decode
 
     def decode(self, params: bytes) -> Any:
-        """Return `params` as the Struct; fails unless every argument fits."""
         return self._decode(params)
 
     def explain(self, params: bytes) -> Any:
@@ -124,11 +120,9 @@ class _ListedParameters(PositionalDecoder):
     """Decoder of parameters by position, or in a second form that `_listed` turns into an array."""
 
     def decode(self, params: bytes) -> Any:
-        """Return `params` as the Struct; fails unless every argument fits."""
         return super().decode(self._listed(params))
 
     def explain(self, params: bytes) -> Any:
-        """Return `params` as the Struct, decoded argument by argument; null counts as absent."""
         return super().explain(self._listed(params))
 
     def _listed(self, params: bytes) -> bytes:
@@ -167,7 +161,6 @@ class NamedDecoder(ParameterReader):
         self._decode = msgspec.json.Decoder(struct, dec_hook=decode_hook).decode
 
     def decode(self, params: bytes) -> Any:
-        """Return `params` as the Struct."""
         return self._decode(params)
 
     def explain(self, params: bytes) -> Any:
@@ -198,7 +191,6 @@ class NoParameters(ParameterReader):
         self._by_name = by_name
 
     def decode(self, params: bytes) -> None:
-        """Return None if no parameters were sent, as `explain` does."""
         self.explain(params)
 
     def explain(self, params: bytes) -> None:

@@ -191,13 +191,12 @@ def first_line(text: str | None) -> str:
 
 
 def _too_late(timeout_error: RpcError) -> Sequence[RpcError]:
-    """Return the errors of calls out of time: the method's own, and `server_busy` for calls not begun."""
     return (timeout_error,) if timeout_error.code == LIMIT_EXCEEDED else (timeout_error, server_busy())
 
 
 def _reading_text(contracts: Contracts | None, parameters: ParameterDecoder) -> Contracts | None:
-    """Return `contracts`, which decodes the parameters first if the handler gets them as JSON text; None if
-    the method has none.
+    """Return `contracts`, None for a method without it; for a handler of JSON text it decodes the text
+    first.
     """
     if contracts is None or parameters.decode is not bytes:
         return contracts

@@ -48,8 +48,8 @@ class RequestHandler:
         versions: Callable[[], int] = lambda: 0,
         versioned_cache: VersionedCache | None = None,
     ) -> None:
-        """Make a handler for the methods of `registry`; `versions` returns the number of store versions being
-        read.
+        """Make a handler for the methods of `registry`; `versions` returns the number of store versions in
+        use.
         """
         self.registry = registry
         self.open_view = open_view
@@ -70,7 +70,7 @@ class RequestHandler:
         return self._versions() >= self.bounds.versions
 
     def report_bug(self, method: str) -> RpcError:
-        """Log the current exception under a new number, and return the caller's error with that number."""
+        """Log the current exception under a new number; return the error with that number for the caller."""
         request = f"{next(self._bugs):08x}"
         logger.exception("request %s: %s failed", request, method)
         return internal_error(request)
@@ -120,8 +120,8 @@ class RequestHandler:
         return reply if identity else None
 
     def handle_any(self, request: Request, context: CallContext) -> bytes | CallTask | None:
-        """Return the JSON text of the reply, None for a notification, or a task: of a slow call, or of one
-        whose long parameters a thread decodes first.
+        """Return the JSON text of the reply, None for a notification, or a task of a slow call. Long
+        parameters make a call slow: a thread decodes them.
         """
         params = request[1]
         if len(params) > QUICK_BYTES and is_long(params):
@@ -129,8 +129,8 @@ class RequestHandler:
         return self.handle_request(request, context)
 
     def refuse_unusable(self, identity: bytes, reply: bytes, context: CallContext) -> bytes:
-        """Return `reply` to a text that is no request, charged as one call; beyond the rate, return the
-        rate's error.
+        """Return `reply` to a text that is no request, charged as one call; beyond the rate, the rate's
+        error.
         """
         try:
             if context.gate is not None:
@@ -140,7 +140,6 @@ class RequestHandler:
         return reply
 
     def _answer_long(self, request: Request, context: CallContext) -> Replying:
-        """Have a thread decode the parameters, then return the reply to the request."""
         began = perf_counter()
         name, params, identity = request
         method = self.registry.methods.get(name)
@@ -171,7 +170,7 @@ class RequestHandler:
     def _bounded(
         self, method: Method, params: bytes, identity: bytes, reply: Reply, context: CallContext
     ) -> tuple[Reply, DurationMeter]:
-        """Return the reply and the meter that counts the call; an oversized reply becomes an error reply."""
+        """Return the reply, an error if it is oversized, and the meter that counts the call."""
         if size_of(reply) <= context.reply_bytes:
             return reply, method.succeeded
         return self._fail(method, params, identity, response_too_large()), method.failed
@@ -253,13 +252,11 @@ class RequestHandler:
 
 
 def _require_room(context: CallContext) -> None:
-    """Raise the context's refusal if no further slow call may begin."""
     if context.refusal is not None:
         raise context.refusal
 
 
 def _closing(context: CallContext, steps: Steps) -> Steps:
-    """Run steps and return their result; then close the view that they opened."""
     try:
         return (yield from steps)
     finally:

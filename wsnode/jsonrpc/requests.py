@@ -127,7 +127,6 @@ def decode_item(text: bytes) -> Request:
 
 
 def _decode_long(text: bytes) -> Request:
-    """Return the request in a long text; only its short members are decoded."""
     if (found := outline(text)) is None:
         raise InvalidRequestError(NULL, invalid_request())
     short, params = found

@@ -31,7 +31,7 @@ class ClientId:
 
 
 def quota_key(client: Any) -> Any:
-    """Return the holder to count `client` for: its peer, or the client itself if it has no peer."""
+    """Return the holder that `client` counts for: its peer, or the client itself if it has no peer."""
     peer = getattr(client, "peer", None)
     return client if peer is None else peer
 

@@ -105,17 +105,12 @@ class ClosedGate:
         self._error = error
 
     def admit(self, name: str) -> None:
-        """Refuse the call: with the inner gate's error if it has one, else with `error`.
-
-        Raises:
-            RpcError: Always.
-        """
+        """Raise the inner gate's error if it refuses the call, else `error`."""
         if self._inner is not None:
             self._inner.admit(name)
         raise self._error
 
     def charge(self) -> None:
-        """Charge for a text that is no request, as the inner gate does."""
         if self._inner is not None:
             self._inner.charge()
 

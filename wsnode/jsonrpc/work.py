@@ -151,28 +151,24 @@ class CallBarrier(Protocol):
 
 
 class View(Protocol):
-    """Context manager of the data that the handlers of one turn read."""
+    """Context manager of the data that the handlers of one turn read; entering it returns the handlers'
+    object.
+    """
 
-    def __enter__(self) -> Any:
-        """Open the view, and return the object that the handler gets."""
-        ...
+    def __enter__(self) -> Any: ...
 
-    def __exit__(self, *details: Any) -> Any:
-        """Close the view."""
-        ...
+    def __exit__(self, *details: Any) -> Any: ...
 
 
 class Notifier(Protocol):
     """Connection of a call, if notifications can be sent on it."""
 
     def take_pending(self) -> Sequence[Any]:
-        """Return the subscriptions that calls began since the last time, to begin once the reply is
-        posted.
-        """
+        """Return the subscriptions that calls began since the last call of this method."""
         ...
 
     def discard(self, pending_subscriptions: Sequence[Any]) -> None:
-        """End subscriptions whose ids are in no reply."""
+        """End subscriptions of which no client learns: their ids are in no reply."""
         ...
 
 
@@ -257,14 +253,12 @@ class CallTask:
         return False
 
     def take_reply(self) -> Reply | None:
-        """Return the reply, None for a notification, and release it, because other objects may keep the task
-        for a long time.
-        """
+        """Return the reply, None for a notification, and drop it: others may keep the task for long."""
         reply, self.reply = self.reply, None
         return reply
 
     def close(self) -> None:
-        """End the call, if it has not ended, and close its view."""
+        """End the call and close its view; has an effect once."""
         self.steps.close()
         if (view := self.view) is not None:
             self.view = None

@@ -36,8 +36,8 @@ class _Delivery:
         self.sequence = sequence
         self.rest = rest
         self.event = event
-        """Event to deliver. If it is None, each member falls behind, or its connection is closed with
-        `final_notice`.
+        """Event to deliver; None if each member falls behind or, with a `final_notice`, has its connection
+        closed.
         """
         self.size = 0 if event is None else event.size
         self.missed = missed
@@ -46,7 +46,9 @@ class _Delivery:
 
 
 class FanOut:
-    """Queue of one network's events, in the order of publication."""
+    """Queue of one network's events, in the order of publication. Each reaches members that are still in
+    their group.
+    """
 
     def __init__(self, queue_bytes: int = QUEUE_BYTES) -> None:
         self.sequence = 0
@@ -57,9 +59,7 @@ class FanOut:
         self._published = trio.Event()
 
     def publish(self, members: tuple[Subscription, ...], event: Event, before: Any) -> None:
-        """Queue `event` for `members`. A member whose connection is full falls behind, at the position
-        `before`.
-        """
+        """Queue `event` for `members`; one whose connection is full falls behind at the position `before`."""
         sent = None if self.queued_bytes > self._queue_bytes else event
         self._append(_Delivery(self.sequence, iter(members), sent, before, missed=len(event.messages)))
 
@@ -74,7 +74,6 @@ class FanOut:
         self._published.set()
 
     async def run(self) -> None:
-        """Deliver published events, for ever."""
         while True:
             if not self._queue:
                 self._published = trio.Event()
@@ -87,20 +86,20 @@ class FanOut:
         self.advance(perf_counter() + SLICE_SECONDS)
 
     async def deliver_published(self) -> None:
-        """Deliver the events published until now; other tasks run between slices."""
+        """Deliver the events published until now, in slices."""
         end = self.sequence
         while self._queue and self._queue[0].sequence < end:
             self.begin()
             await trio.lowlevel.checkpoint()
 
     async def finish(self) -> None:
-        """Deliver published events until none is left; other tasks run between slices."""
+        """Deliver events until none is left, in slices."""
         while self._queue:
             self.begin()
             await trio.lowlevel.checkpoint()
 
     def give_up(self) -> None:
-        """Make every member with undelivered events fall behind, without yielding to other tasks."""
+        """Make every member with undelivered events fall behind, all in one slice."""
         for delivery in self._queue:
             delivery.event = None
         self.advance(inf)
@@ -145,7 +144,6 @@ def _leave_behind(member: Subscription, delivery: _Delivery) -> None:
 
 
 def _cut_off(member: Subscription) -> None:
-    """End a subscription whose delivery failed, and close its connection with code 1011."""
     member.end()
     try:
         member.channel.close(INTERNAL_ERROR, "")
@@ -189,7 +187,7 @@ class Group:
             self._on_empty()
 
     def publish(self, event: Event, before: Any) -> None:
-        """Publish an event to the members; a member whose connection is full leaves and falls behind at
+        """Publish an event; a member whose connection is full leaves, and falls behind at the position
         `before`.
         """
         if self._members:

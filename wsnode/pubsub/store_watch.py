@@ -40,7 +40,6 @@ class CommitNotifier:
             return
 
     def close(self) -> None:
-        """Stop watching."""
         descriptor, self._descriptor = self._descriptor, None
         if descriptor is not None:
             os.close(descriptor)
@@ -101,7 +100,7 @@ class StoreWatch:
             self._called.set()
 
     async def run(self, look: Callable[[], object]) -> None:
-        """Call `look` again and again, for ever; `look` calls `take_note`."""
+        """Call `look` again and again, for ever; `look` reports by `take_note`."""
         with closing(CommitNotifier(self._folder)) as notifier:
             async with trio.open_nursery() as nursery:
                 nursery.start_soon(self._answer, notifier)

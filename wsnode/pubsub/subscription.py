@@ -45,9 +45,7 @@ class EventChannel(Protocol):
     """Connection of one client that can receive notifications. Its methods neither wait nor raise."""
 
     @property
-    def subscriptions(self) -> "ConnectionSubscriptions":
-        """Return the client's subscriptions on this connection."""
-        ...
+    def subscriptions(self) -> "ConnectionSubscriptions": ...
 
     @property
     def rpc_version(self) -> str | None:
@@ -60,13 +58,11 @@ class EventChannel(Protocol):
         ...
 
     def offer(self, identity: bytes, event: Event) -> bool:
-        """Send `event` to the subscription `identity` and return True; return False if the channel has no
-        room for it.
-        """
+        """Send `event` to the subscription `identity` and return True; return False without room for it."""
         ...
 
     def deliver(self, identity: bytes, event: Event) -> None:
-        """Send `event` to `identity` whether or not there is room: notices, and events of a step."""
+        """Send `event` to `identity` even without room: notices, and events that a client missed."""
         ...
 
     def fall_behind(self, subscription: "Subscription", position: Any, missed: int) -> None:
@@ -77,9 +73,8 @@ class EventChannel(Protocol):
         """Call `subscription.take_step` while there is room, until it returns False or the subscription has
         ended.
 
-        Subscriptions of one client take steps in turn, one at a time, so that they do not all take the same
-        room. A step begins once the client has read enough that the next live event need not make the
-        subscription fall behind again.
+        Subscriptions of one client take steps in turn, one at a time. A step begins once the client has read
+        enough that the next live event finds room.
         """
         ...
 
@@ -95,9 +90,7 @@ class EventChannel(Protocol):
 class LiveGroup(Protocol):
     """Group that delivers events to its members."""
 
-    def leave(self, subscription: "Subscription", /) -> None:
-        """Remove the member `subscription`; it gets nothing more."""
-        ...
+    def leave(self, subscription: "Subscription", /) -> None: ...
 
 
 class Subscription(ABC):
@@ -117,12 +110,12 @@ class Subscription(ABC):
 
     @property
     def weight(self) -> int:
-        """Return the subscription's weight towards the connection's bound; constant."""
+        """Return the constant number of parameters that count towards the connection's bound."""
         return 0
 
     @property
     def values(self) -> int:
-        """Return the number of values of the state that the subscription may send again; constant."""
+        """Return the constant number of values of the state that are watched."""
         return 0
 
     @abstractmethod
@@ -134,26 +127,20 @@ class Subscription(ABC):
         """Begin to send what the client missed: `missed` notifications, the first of them right after
         `position`.
 
-        The subscription has already left its group. Each step of the catching up is one call of `take_step`.
+        The subscription has left its group. `channel.catch_up` then calls `take_step`.
         """
 
     async def take_step(self) -> bool:
-        """Send a part of the missed events; return False once no further step is needed.
-
-        Called only after `channel.catch_up`.
-        """
+        """Send a part of the missed events; return False if it was the last one."""
         return False
 
     @abstractmethod
     def final_notice(self) -> Event | None:
-        """Return the last notification for a client before the node stops, None if the client asked for no
-        notices.
-
-        It follows all published events.
+        """Return the notification that ends the subscription when the node stops; None if the client wants
+        none.
         """
 
     def deliver(self, event: Event) -> None:
-        """Send `event`, unless the subscription has ended."""
         if not self.ended:
             self.channel.deliver(self.identity, event)
 
@@ -170,17 +157,13 @@ class SharedBound(Protocol):
 
     limit: int
 
-    def admits(self, client: Any, count: int = 1) -> bool:
-        """Return True if `client` may hold `count` more."""
-        ...
+    def admits(self, client: Any, count: int = 1) -> bool: ...
 
     def take(self, client: Any, count: int = 1) -> None:
         """Count `count` more as held by `client`, even beyond the bound; `admits` says first if they fit."""
         ...
 
-    def give_back(self, client: Any, count: int = 1) -> None:
-        """Count `count` fewer for `client`."""
-        ...
+    def give_back(self, client: Any, count: int = 1) -> None: ...
 
 
 class SubscriptionQuota(Protocol):
@@ -200,9 +183,7 @@ class SubscriptionQuota(Protocol):
         """Count one more subscription of this kind; raises if the bound is reached."""
         ...
 
-    def give_back(self, kind: str) -> None:
-        """Count one subscription of this kind less."""
-        ...
+    def give_back(self, kind: str) -> None: ...
 
     def charge(self, calls: int) -> None:
         """Charge the client for calls of a subscription; raises beyond the client's rate."""
@@ -230,16 +211,14 @@ class ConnectionSubscriptions:
 
     @property
     def client(self) -> Any:
-        """Return the connection, the holder of its part of shared bounds."""
         return self._quota.client
 
     @property
     def live_calls(self) -> SharedBound:
-        """Return the bound on the values that subscriptions of all connections watch."""
         return self._quota.live_calls
 
     def charge(self, calls: int) -> None:
-        """Charge the client for calls of a subscription, before the subscription is opened.
+        """Charge the client for calls of a subscription that is not open yet.
 
         Raises:
             RpcError: The calls exceed the rate of the client's key.
@@ -247,8 +226,7 @@ class ConnectionSubscriptions:
         self._quota.charge(calls)
 
     def add(self, subscription: Subscription) -> None:
-        """Open `subscription`; its `begin` is called once the reply to the call, or to the whole batch, is
-        posted.
+        """Open `subscription`; it begins by `release`, after the reply with its id.
 
         Raises:
             RpcError: Too many subscriptions are open, or the node is about to stop.
@@ -270,15 +248,13 @@ class ConnectionSubscriptions:
         return True
 
     def take_pending(self) -> list[Subscription]:
-        """Return the subscriptions added since the last call; pass them to `release` once the reply is
-        posted.
-        """
+        """Return the subscriptions added since the last call, for `release` after their replies."""
         pending_subscriptions, self._pending = self._pending, []
         return pending_subscriptions
 
     def release(self, pending_subscriptions: Sequence[Subscription]) -> None:
-        """Begin subscriptions whose reply is posted; if the node is stopping, send their last notification
-        instead.
+        """Begin subscriptions whose replies are posted; send their last notifications instead if the node
+        stops.
         """
         for subscription in pending_subscriptions:
             if subscription.ended:

@@ -23,7 +23,7 @@ class Table:
 
 
 class RowCursor(Protocol):
-    """Position in a table; after a move that returned true, `item()` is the entry there."""
+    """Position in a table; after a move that returned True, `item()` is the key and the value there."""
 
     def set_range(self, key: bytes, /) -> bool:
         """Move to the first entry at or after `key` and return True; return False if there is none."""
@@ -37,21 +37,17 @@ class RowCursor(Protocol):
     def last(self) -> bool:
         """Move to the last entry and return True; return False if the table is empty."""
 
-    def key(self) -> bytes:
-        """Return the key of the entry at this position."""
+    def key(self) -> bytes: ...
 
-    def value(self) -> bytes:
-        """Return the value of the entry at this position."""
+    def value(self) -> bytes: ...
 
-    def item(self) -> tuple[bytes, bytes]:
-        """Return key and value of the entry at this position."""
+    def item(self) -> tuple[bytes, bytes]: ...
 
 
 class HasCursors(Protocol):
-    """Transaction as far as iteration needs it."""
+    """Transaction that can make cursors without a position."""
 
-    def cursor(self, table: Table, /) -> RowCursor:
-        """Return a cursor without a position."""
+    def cursor(self, table: Table, /) -> RowCursor: ...
 
 
 def scan(

@@ -67,7 +67,6 @@ class _Decoder(Generic[T]):
     @overload
     def __init__(self, type_: Any, dec_hook: Callable[[type, Any], Any] | None = None) -> None: ...
     def __init__(self, type_: Any, dec_hook: Callable[[type, Any], Any] | None = None) -> None:
-        """Make a decoder of `type_`; both arguments are passed on to msgspec's decoder."""
         self._decode: Callable[[Any], T] = self._decoder(type_, dec_hook=dec_hook).decode
 
     def decode(self, text: bytes | str | msgspec.Raw) -> T:

@@ -9,9 +9,7 @@ WARNING_SECONDS: Final = 60.0
 
 
 class RepeatedWarning:
-    """Warning of a logger: one line a minute at most, with the count of warnings left out since the last
-    line.
-    """
+    """Warning of a logger: one line in 60 s at most, which counts the warnings left out before it."""
 
     def __init__(self, logger: logging.Logger, clock: Callable[[], float]) -> None:
         """Make a warning of `logger`; `clock` returns monotonic time in seconds."""
@@ -21,7 +19,6 @@ class RepeatedWarning:
         self._left_out = 0
 
     def say(self, text: str, *values: object) -> None:
-        """Log the warning, or only count it if the last line is less than `WARNING_SECONDS` old."""
         now = self._clock()
         if self._written is not None and now - self._written < WARNING_SECONDS:
             self._left_out += 1

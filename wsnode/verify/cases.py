@@ -32,7 +32,6 @@ class Case(msgspec.Struct, frozen=True):
 
     @property
     def methods(self) -> set[str]:
-        """Return the names of the methods that are called."""
         return {method for exchange in self.exchanges for method in methods_of(exchange.request)}
 
 

@@ -34,9 +34,7 @@ Ask = Callable[[str, list[Any]], Reply]
 
 
 class NodeMismatchError(Exception):
-    """Error of nodes with different chains, or of one without an answer about its chain; the message names
-    it.
-    """
+    """Error of nodes with different chains, or of a node without a usable answer about its chain."""
 
 
 class ComparisonPlan(msgspec.Struct, frozen=True):
@@ -127,7 +125,6 @@ class DifferentialRun:
         self._shown: dict[str, list[str]] = {}
 
     def ask(self, question: RandomRequest) -> None:
-        """Ask both nodes a question, and compare their answers."""
         if question.method in self._missing:
             return
         began = time.perf_counter()
@@ -151,7 +148,6 @@ class DifferentialRun:
             return Difference("$", UNREADABLE_RESULT, UNREADABLE_RESULT, str(error))
 
     def results(self) -> list[CaseResult]:
-        """Return a result for each method, in the order of their names."""
         return [self._result(method) for method in sorted(self._asked.keys() | self._missing)]
 
     def _result(self, method: str) -> CaseResult:

@@ -124,7 +124,6 @@ class ChainMaterial:
         return "about {} blocks, {} transactions, {} accounts and {} topics".format(*counts)
 
     def number(self) -> int:
-        """Return the number of a block."""
         return self.random.randint(0, self.head)
 
     def block(self) -> Any:
@@ -152,7 +151,6 @@ class ChainMaterial:
         return self.random.choice(self.hashes) if known else "0x" + "13" * 32
 
     def transaction(self) -> dict[str, Any]:
-        """Return a transaction of the chain, an invented one if it has none."""
         if not self.transactions:
             return {
                 "hash": "0x" + "13" * 32,
@@ -164,7 +162,6 @@ class ChainMaterial:
         return self.random.choice(self.transactions)
 
     def account(self) -> str:
-        """Return an address of an account."""
         return self.random.choice(self.accounts)
 
     def index(self) -> str:
@@ -176,7 +173,6 @@ class ChainMaterial:
         return hex(self.random.choice((0, 0, 1, 2, 3, 7, self.random.getrandbits(256))))
 
     def long_slot(self) -> str:
-        """Return a slot with all its 64 digits."""
         return f"0x{int(self.slot(), 16):064x}"
 
     def call(self) -> dict[str, Any]:
@@ -204,7 +200,6 @@ class ChainMaterial:
         return call
 
     def state_overrides(self) -> dict[str, Any]:
-        """Return a state override of one account."""
         override = self.random.choice(
             ({"balance": hex(10**24)}, {"nonce": "0x7"}, {"code": "0x60016000526020600060206000f3"}, {})
         )
@@ -216,7 +211,6 @@ class ChainMaterial:
         return [*params, self.state_overrides()] if self.random.random() < 0.2 else params
 
     def log_filter(self) -> dict[str, Any]:
-        """Return a filter of logs."""
         chance, found = self.random.random, dict[str, Any]()
         if chance() < 0.15:
             found["blockHash"] = self.hash()
@@ -236,17 +230,14 @@ class ChainMaterial:
         return found
 
     def simulation(self) -> Params:
-        """Return the parameters of `eth_simulateV1`."""
         payload: dict[str, Any] = {"blockStateCalls": [{"calls": [self.call()]} for _ in range(2)]}
         payload |= {name: self.random.random() < 0.3 for name in ("validation", "traceTransfers")}
         return [payload, self.plain_block()]
 
     def percentiles(self) -> Any:
-        """Return percentiles for `eth_feeHistory`."""
         return sorted(self.random.choices(range(101), k=self.random.randint(0, 4)))
 
     def tracer(self) -> dict[str, Any]:
-        """Return options of a trace."""
         return self.random.choice(TRACERS)
 
 

@@ -31,7 +31,6 @@ class ResultTally(msgspec.Struct, frozen=True):
 
     @classmethod
     def of(cls, results: Sequence[CaseResult]) -> "ResultTally":
-        """Return the numbers of `results`."""
         skipped = sum(result.skipped is not None for result in results)
         failed = sum(bool(result.failures) for result in results)
         return cls(len(results) - skipped - failed, failed, skipped)

@@ -18,23 +18,21 @@ MAX_CLOSING = 1.0
 
 
 class RequestTransport(Protocol):
-    """Transport of requests to a node; a lost reply is an `OSError`, and the next request may still
+    """Transport of requests to a node, with a name for people. After a lost reply the next request may
     succeed.
     """
 
     @property
-    def name(self) -> str:
-        """Return the transport's name for people."""
+    def name(self) -> str: ...
 
     async def ask(self, request: str) -> str:
         """Return the reply to one request.
 
         Raises:
-            OSError: There is none.
+            OSError: There is no reply.
         """
 
-    async def close(self) -> None:
-        """Close the transport."""
+    async def close(self) -> None: ...
 
 
 class HttpTransport:
@@ -46,7 +44,6 @@ class HttpTransport:
         self._url = url
 
     async def ask(self, request: str) -> str:
-        """Return the body of the reply, whatever its status."""
         return await trio.to_thread.run_sync(_post, self._url, request, abandon_on_cancel=True)
 
     async def close(self) -> None:
@@ -61,8 +58,8 @@ def _post(url: str, text: str) -> str:
 
 
 class WebSocketTransport:
-    """WebSocket connection, opened when it is needed, and again after a loss; after a refusal it is given
-    up.
+    """WebSocket connection, opened by the first request and again after a loss; a refused one is not tried
+    again.
     """
 
     name = "WebSocket"

@@ -60,7 +60,6 @@ class OpenRpcWriter:
 
 
 def _structure(parameters: ParameterDecoder) -> str:
-    """Return OpenRPC's `paramStructure` for parameters."""
     if isinstance(parameters, PositionalOrNamedDecoder):
         return "either"
     is_by_name = parameters.struct is not None and not parameters.struct.__struct_config__.array_like
@@ -74,7 +73,6 @@ def _described(struct: type[msgspec.Struct]) -> tuple[Sequence[Schema], Mapping[
     named: dict[str, Schema] = {}
 
     def refer(cls: type) -> Schema:
-        """Return a reference to the schema of a registered type, and add that schema to `named`."""
         name, schema = schema_of(cls)
         named[name] = {"description": first_line(inspect.getdoc(cls)), **schema}
         return reference(name)
