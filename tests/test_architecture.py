@@ -111,8 +111,6 @@ FLOORS = {
         "development payloads",
         "rpc",
     ),
-    "ethereum/rpc/historical": ("executions", "first_blocks", "methods"),
-    "ethereum/rpc/middlewares": ("min_block_wait state_fetching upstream_fallback", "chain_registry"),
     "ethereum/rpc": (
         "common",
         "middlewares",

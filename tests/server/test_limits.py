@@ -13,7 +13,7 @@ from wsnode.cli.keys import add
 from wsnode.ethereum.codec import typed_data
 from wsnode.ethereum.pool.limits import PoolLimits
 from wsnode.ethereum.rpc.accounts.proofs import MAX_KEYS
-from wsnode.ethereum.rpc.accounts.storage_values import MAX_SLOTS
+from wsnode.ethereum.rpc.accounts.storage import MAX_SLOTS
 from wsnode.ethereum.rpc.calls import call_object, schemas
 from wsnode.ethereum.rpc.common.limits import MAX_LIVE, MAX_VALUES, CallLimits
 from wsnode.ethereum.rpc.development.schemas import MAX_PLACED

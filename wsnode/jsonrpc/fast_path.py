@@ -2,8 +2,8 @@
 
 The engine reads requests of the plainest form alone, and stops at the first of any other kind. Each session
 has a `FastPath`, which `SocketQueue` asks where it reads a socket, and a connection for all other bytes.
-tests/server/websocket/test_connection_fast_path.py and
-tests/ethereum/rpc/common/test_raw_params_native_methods.py compare the answers with those of the handlers.
+tests/server/websocket/test_connection_fast_path.py and, in tests/ethereum/rpc/common,
+test_parameters_text_native_methods.py compare the answers with those of the handlers.
 """
 
 from collections.abc import Mapping, Sequence

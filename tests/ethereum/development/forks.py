@@ -18,7 +18,7 @@ from wsnode.demo.genesis import ForkSource, forked_genesis
 from wsnode.ethereum.chain import Chain
 from wsnode.ethereum.development.control import ControlError, ForkedFrom, ForkRequest
 from wsnode.ethereum.development.fork_factory import ForkedChain
-from wsnode.ethereum.rpc.middlewares.chain_registry import ChainRegistry
+from wsnode.ethereum.rpc.middlewares.state_fetching import ChainRegistry
 from wsnode.ethereum.storage.folder import ChainFolder
 from wsnode.node.config import ConfigurationError
 from wsnode.node.networks import OpenChains

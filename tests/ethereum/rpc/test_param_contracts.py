@@ -14,8 +14,8 @@ from tests.memory_transport import Conversation
 from wsnode.ethereum.chain import Chain
 from wsnode.ethereum.live.hub import Hub
 from wsnode.ethereum.pool.pool import TransactionPool
+from wsnode.ethereum.rpc.calls.message import targets
 from wsnode.ethereum.rpc.calls.overrides import decode_state_overrides
-from wsnode.ethereum.rpc.calls.param_contracts import targets
 from wsnode.ethereum.rpc.registry import build_registry
 from wsnode.ethereum.state import sign_transaction
 from wsnode.jsonrpc.dispatcher import Dispatcher

@@ -24,7 +24,7 @@ from tests.sync.proofs.windows import genesis_of, window_of
 from wsnode.demo.genesis import forked_genesis
 from wsnode.ethereum.chain import Chain
 from wsnode.ethereum.primitives.values import Hash32
-from wsnode.ethereum.rpc.middlewares.chain_registry import ChainRegistry
+from wsnode.ethereum.rpc.middlewares.state_fetching import ChainRegistry
 from wsnode.ethereum.state import MissingStateError, State
 from wsnode.jsonrpc.errors import RpcError
 from wsnode.node.services.fork import UpstreamForkBackend

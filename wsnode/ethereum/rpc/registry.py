@@ -22,8 +22,7 @@ from wsnode.ethereum.pool.limits import (
 )
 from wsnode.ethereum.pool.pool import Relay, TransactionPool
 from wsnode.ethereum.rpc.accounts import methods as state
-from wsnode.ethereum.rpc.accounts import modified_accounts, proofs, storage_ranges, storage_values
-from wsnode.ethereum.rpc.blocks import block_access_lists, headers
+from wsnode.ethereum.rpc.accounts import modified_accounts, proofs, storage
 from wsnode.ethereum.rpc.blocks import methods as blocks
 from wsnode.ethereum.rpc.blocks import schemas as block_schemas
 from wsnode.ethereum.rpc.calls import access_lists, simulate
@@ -46,7 +45,7 @@ from wsnode.ethereum.rpc.logs import pages as log_pages
 from wsnode.ethereum.rpc.logs import schemas as log_schemas
 from wsnode.ethereum.rpc.logs.filter_table import FilterTable
 from wsnode.ethereum.rpc.middlewares import min_block_wait
-from wsnode.ethereum.rpc.middlewares.chain_registry import ChainRegistry
+from wsnode.ethereum.rpc.middlewares.state_fetching import ChainRegistry
 from wsnode.ethereum.rpc.node import fork_configuration, min_block
 from wsnode.ethereum.rpc.node import methods as node
 from wsnode.ethereum.rpc.node import sync_status as node_following
@@ -56,7 +55,7 @@ from wsnode.ethereum.rpc.parity_traces import schemas as parity_schemas
 from wsnode.ethereum.rpc.transactions import inclusion, pool_methods, raw, sending, transaction_filler
 from wsnode.ethereum.rpc.transactions import methods as transactions
 from wsnode.ethereum.rpc.transactions import schemas as transaction_schemas
-from wsnode.ethereum.rpc.transactions.execution_check import ExecutionCheck
+from wsnode.ethereum.rpc.transactions.sending import ExecutionCheck
 from wsnode.jsonrpc.openrpc.document import add_discovery
 from wsnode.jsonrpc.registry import Registry
 from wsnode.release import release
@@ -123,8 +122,6 @@ def build_registry(
     node.add_methods(registry, version)
     node_following.add_methods(registry, following, journal, starknet_following)
     blocks.add_methods(registry, block_methods)
-    block_access_lists.add_methods(registry)
-    headers.add_methods(registry)
     transactions.add_methods(registry, block_methods, pool)
     state.add_methods(registry, pending, pool)
     calls.add_methods(registry, limits, pending)
@@ -133,14 +130,13 @@ def build_registry(
     oracle = fees.PriceOracle(None if development is None else development.gas_price)
     fees.add_methods(registry, pending, oracle)
     fee_history.add_methods(registry, pending)
-    storage_values.add_methods(registry, pending)
     proofs.add_methods(registry, limits, pending)
     lists = access_lists.AccessListMethods(limits, pending, oracle, allows_zero_fees=development is not None)
     access_lists.add_methods(registry, limits, lists)
     simulate.add_methods(registry, limits, pending)
     traces.add_methods(registry, limits, pending)
     witnesses.add_methods(registry, limits, pending)
-    storage_ranges.add_methods(registry, limits, pending)
+    storage.add_methods(registry, limits, pending)
     modified_accounts.add_methods(registry, limits)
     parity_methods.add_methods(registry, limits, pending)
     otterscan_methods.add_methods(registry, limits, pending)

@@ -10,7 +10,7 @@ import trio
 
 from wsnode.ethereum.chain import Chain
 from wsnode.ethereum.development.builder import BlockBuilder
-from wsnode.ethereum.rpc.historical.methods import add_elsewhere
+from wsnode.ethereum.rpc.historical import add_elsewhere
 from wsnode.ethereum.snapshot import BlockName
 from wsnode.jsonrpc.errors import RpcError
 from wsnode.node.config import ConfigurationError

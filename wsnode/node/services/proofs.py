@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import msgspec
 
 from wsnode.ethereum.chain import Chain
-from wsnode.ethereum.rpc.middlewares.chain_registry import ChainRegistry
+from wsnode.ethereum.rpc.middlewares.state_fetching import ChainRegistry
 from wsnode.server.access.router import Network
 from wsnode.server.shared import MetricValue
 from wsnode.sync.follow.upstream import Upstreams

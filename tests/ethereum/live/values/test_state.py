@@ -25,7 +25,7 @@ from wsnode.ethereum.live.hub import Hub
 from wsnode.ethereum.live.values import feed
 from wsnode.ethereum.live.values.cursor import StateCursor
 from wsnode.ethereum.rpc.common.limits import CallLimits
-from wsnode.ethereum.rpc.logs.live_values.quota import LiveQuota
+from wsnode.ethereum.rpc.logs.live_values import LiveQuota
 from wsnode.jsonrpc.errors import RpcError
 from wsnode.pubsub.subscription import ConnectionSubscriptions
 from wsnode.server.access.api_keys import ApiKey, KeyLimits

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from tests.drawing import examples
 from tests.ethereum.rpc.calls.test_methods_estimates import FORKS, SENDER, genesis, pieces
-from tests.ethereum.rpc.common.test_raw_params_native_methods import Calls, assert_same_answers
+from tests.ethereum.rpc.common.test_parameters_text_native_methods import Calls, assert_same_answers
 from wsnode.ethereum.chain import Chain
 from wsnode.ethereum.rpc.registry import build_registry
 from wsnode.jsonrpc.dispatcher import Dispatcher

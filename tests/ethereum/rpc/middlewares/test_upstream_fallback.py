@@ -21,7 +21,7 @@ from tests.ethereum.development.playground import (
 from tests.memory_transport import Client, Conversation, run, whole
 from wsnode.demo import exchange
 from wsnode.demo.genesis import CREATE2_DEPLOYER
-from wsnode.ethereum.rpc.historical.methods import LISTING, STATES
+from wsnode.ethereum.rpc.historical import LISTING, STATES
 from wsnode.ethereum.rpc.middlewares.min_block_wait import names_blocks
 from wsnode.ethereum.rpc.middlewares.upstream_fallback import OF_TRANSACTIONS, is_traced
 from wsnode.jsonrpc.errors import INVALID_REQUEST, RESOURCE_NOT_FOUND

@@ -9,12 +9,16 @@ from wsnode.ethereum.codec.blocks import BuiltBlock
 from wsnode.ethereum.not_found import header_not_found
 from wsnode.ethereum.pool.pool import TransactionPool
 from wsnode.ethereum.primitives.values import Address, BlockNumber, Hash32, hexadecimal
-from wsnode.ethereum.rpc.common.errors import STATE_ERRORS
 from wsnode.ethereum.rpc.common.lookup import is_pending, state_block
-from wsnode.ethereum.rpc.common.param_contracts import account_of
-from wsnode.ethereum.rpc.common.parameters import LATEST_BLOCK, BlockParameter, StorageKey, slot_of
+from wsnode.ethereum.rpc.common.parameters import (
+    LATEST_BLOCK,
+    BlockParameter,
+    StorageKey,
+    account_of,
+    slot_of,
+)
 from wsnode.ethereum.rpc.common.pending_state import PendingState
-from wsnode.ethereum.rpc.common.results import data, quantity, refused_argument
+from wsnode.ethereum.rpc.common.results import STATE_ERRORS, data, quantity, refused_argument
 from wsnode.ethereum.rpc.common.schemas import BYTES, HASH, QUANTITY
 from wsnode.ethereum.snapshot import Snapshot
 from wsnode.ethereum.state import ReorganisedError

@@ -9,10 +9,10 @@ import msgspec
 from wsnode.ethereum.codec.rows import header_fields
 from wsnode.ethereum.primitives.values import Hash32
 from wsnode.ethereum.rpc.common.decoding import kind, mismatch
-from wsnode.ethereum.rpc.common.errors import HISTORY_ERRORS, PRUNED
 from wsnode.ethereum.rpc.common.limits import CallLimits
 from wsnode.ethereum.rpc.common.lookup import require_kept
 from wsnode.ethereum.rpc.common.parameters import BlockHash, NumberOrTag
+from wsnode.ethereum.rpc.common.results import HISTORY_ERRORS, PRUNED
 from wsnode.ethereum.rpc.common.schemas import ADDRESS
 from wsnode.ethereum.rpc.common.worker_thread import in_worker
 from wsnode.ethereum.snapshot import Snapshot

@@ -11,12 +11,10 @@ from wsnode.ethereum.not_found import header_not_found
 from wsnode.ethereum.primitives.values import Address, BlockNumber, Hash32, hexadecimal
 from wsnode.ethereum.rpc.accounts.methods import AccountParameters
 from wsnode.ethereum.rpc.common.decoding import decode_array, kind, mismatch
-from wsnode.ethereum.rpc.common.errors import STATE_ERRORS
 from wsnode.ethereum.rpc.common.limits import CallLimits
-from wsnode.ethereum.rpc.common.param_contracts import account_of
-from wsnode.ethereum.rpc.common.parameters import LATEST_BLOCK, BlockParameter, slot_of
+from wsnode.ethereum.rpc.common.parameters import LATEST_BLOCK, BlockParameter, account_of, slot_of
 from wsnode.ethereum.rpc.common.pending_state import PendingState
-from wsnode.ethereum.rpc.common.results import refused_argument
+from wsnode.ethereum.rpc.common.results import STATE_ERRORS, refused_argument
 from wsnode.ethereum.rpc.common.schemas import ADDRESS, ANY_STORAGE_KEY, BYTES, HASH, QUANTITY
 from wsnode.ethereum.rpc.common.worker_thread import in_worker
 from wsnode.ethereum.snapshot import Snapshot

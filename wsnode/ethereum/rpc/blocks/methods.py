@@ -1,27 +1,55 @@
-"""Methods that return blocks and uncles, with transactions in full or by hash."""
+"""Methods that return blocks, headers, uncles and access lists (EIP-7928)."""
 
+from contextlib import suppress
 from functools import partial
-from typing import Final
+from typing import Final, TypeAlias
 
 import msgspec
 
 from wsnode.ethereum.codec.blocks import BuiltBlock
-from wsnode.ethereum.codec.rendering import render_block, render_uncle
-from wsnode.ethereum.codec.rows import Rows, ommer_hashes, transaction_count
+from wsnode.ethereum.codec.rendering import render_access_list, render_block, render_header, render_uncle
+from wsnode.ethereum.codec.rows import Rows, header_fields, ommer_hashes, transaction_count
 from wsnode.ethereum.primitives.values import Hash32
-from wsnode.ethereum.rpc.common.errors import BLOCK_ERRORS
 from wsnode.ethereum.rpc.common.lookup import is_pending, numbered, numbered_rows, viewed_rows
-from wsnode.ethereum.rpc.common.parameters import BlockHash, Flag, Index, NumberOrTag
+from wsnode.ethereum.rpc.common.parameters import (
+    BlockHash,
+    BlockParameter,
+    BlockParameters,
+    Flag,
+    Index,
+    NumberOrTag,
+)
 from wsnode.ethereum.rpc.common.pending_state import PendingState
-from wsnode.ethereum.rpc.common.results import NULL, quantity
-from wsnode.ethereum.rpc.common.schemas import QUANTITY
+from wsnode.ethereum.rpc.common.results import BLOCK_ERRORS, NULL, PRUNED, data, quantity
+from wsnode.ethereum.rpc.common.schemas import ADDRESS, BYTES, HASH, QUANTITY
 from wsnode.ethereum.snapshot import Snapshot
+from wsnode.jsonrpc.errors import RESOURCE_NOT_FOUND, RpcError
 from wsnode.jsonrpc.registry import Registry
-from wsnode.jsonrpc.schema import or_null, reference
+from wsnode.jsonrpc.schema import Schema, list_of, or_null, record, reference
 from wsnode.jsonrpc.work import JsonText
+
+Header: TypeAlias = dict[str, str]
 
 HASH_BYTES: Final = 32
 _NO_MINER: Final = b"00" * 20
+NO_ACCESS_LIST: Final = RpcError(RESOURCE_NOT_FOUND, "Resource not found")
+"""The block is unknown to debug_getRawBlockAccessList, or older than Amsterdam."""
+
+
+def _changes_of(name: str, schema: Schema) -> Schema:
+    return list_of(record({"index": QUANTITY, name: schema}))
+
+
+_ACCOUNT: Final = record(
+    {
+        "address": ADDRESS,
+        "storageChanges": list_of(record({"key": HASH, "changes": _changes_of("value", HASH)})),
+        "storageReads": list_of(HASH),
+        "balanceChanges": _changes_of("value", QUANTITY),
+        "nonceChanges": _changes_of("value", QUANTITY),
+        "codeChanges": _changes_of("code", BYTES),
+    }
+)
 
 
 class NumberParameters(msgspec.Struct, array_like=True, frozen=True, gc=False):
@@ -193,6 +221,74 @@ def _uncle_count(found: Rows | None) -> JsonText:
     return NULL if found is None else quantity(len(ommer_hashes(found[1])) // HASH_BYTES)
 
 
+def get_header_by_number(view: Snapshot, params: NumberParameters) -> Header | JsonText:
+    """Return the header of a canonical block, or null beyond the head and for a tag that names no block."""
+    number = None
+    if not is_pending(view, params.block):
+        with suppress(RpcError):
+            number = numbered(view, params.block)
+    header = None if number is None else view.header(number)
+    return NULL if header is None else _shown(header)
+
+
+def get_header_by_hash(view: Snapshot, params: BlockHashParameters) -> Header | JsonText:
+    """Return the header of a block, canonical or not, or null if the hash is unknown."""
+    number = view.number_of(params.hash)
+    header = view.side_header(params.hash) if number is None else view.header(number)
+    return NULL if header is None else _shown(header)
+
+
+def _shown(header: bytes) -> Header:
+    """Return a header without the members that are null, as block objects have it."""
+    members = msgspec.json.decode(render_header(header))
+    return {name: members[name] for name in sorted(members) if members[name] is not None}
+
+
+def get_block_access_list(view: Snapshot, params: BlockParameters) -> JsonText:
+    """Return every account and slot that a block touched, with their new values, or null beyond the head.
+
+    Index 0 stands for the system calls before the transactions, n for transaction n - 1, and the last index
+    for what comes after them. Slots and their values have 32 bytes, balances are in wei.
+    """
+    encoded = _access_list(view, params.block)
+    return NULL if encoded is None else render_access_list(encoded)
+
+
+def get_raw_block_access_list(view: Snapshot, params: BlockParameters) -> JsonText:
+    """Return the RLP of a block's access list."""
+    encoded = _access_list(view, params.block)
+    if encoded is None:
+        raise NO_ACCESS_LIST
+    return data(encoded)
+
+
+def _hash_of(view: Snapshot, block: BlockParameter) -> Hash32 | None:
+    """Return the hash of the block that a parameter names, None for the pending one and beyond the head."""
+    if block.number is None:
+        return block.hash
+    if is_pending(view, block.number):
+        return None
+    number = numbered(view, block.number)
+    return None if number is None else view.hash_of(number)
+
+
+def _access_list(view: Snapshot, block: BlockParameter) -> bytes | None:
+    """Return the RLP of a block's access list, None for an unknown block, the pending one among them.
+
+    Raises:
+        RpcError: The block is older than Amsterdam, or its list is not kept.
+    """
+    block_hash = _hash_of(view, block)
+    if block_hash is None or (rows := view.block_rows(block_hash)) is None:
+        return None
+    if header_fields(rows[0]).slot_number is None:
+        raise NO_ACCESS_LIST
+    encoded = view.access_list(block_hash)
+    if encoded is None:
+        raise PRUNED
+    return encoded
+
+
 def add_methods(registry: Registry, blocks: BlockMethods) -> None:
     """Register this module's methods."""
     block, uncle, count = or_null(reference("Block")), or_null(reference("Uncle")), or_null(QUANTITY)
@@ -205,3 +301,11 @@ def add_methods(registry: Registry, blocks: BlockMethods) -> None:
     method("eth_getUncleCountByBlockHash", result=count)(count_uncles_by_hash)
     by_number("eth_getBlockTransactionCountByNumber", result=count)(blocks.count_transactions_by_number)
     method("eth_getBlockTransactionCountByHash", result=count)(count_transactions_by_hash)
+    header = or_null(reference("Header"))
+    registry.method("eth_getHeaderByNumber", result=header)(get_header_by_number)
+    registry.method("eth_getHeaderByHash", result=header)(get_header_by_hash)
+    errors = (*BLOCK_ERRORS, NO_ACCESS_LIST)
+    registry.method("eth_getBlockAccessList", result=or_null(list_of(_ACCOUNT)), errors=errors)(
+        get_block_access_list
+    )
+    registry.method("debug_getRawBlockAccessList", result=BYTES, errors=errors)(get_raw_block_access_list)

@@ -11,14 +11,12 @@ from wsnode.ethereum.codec.rows import Header
 from wsnode.ethereum.not_found import header_not_found
 from wsnode.ethereum.rpc.calls.call_object import CallObject
 from wsnode.ethereum.rpc.calls.execution import CallParameters, fields_of, prepare
-from wsnode.ethereum.rpc.calls.message import capped_tip, mixed_prices
+from wsnode.ethereum.rpc.calls.message import capped_tip, mixed_prices, targets_of_call
 from wsnode.ethereum.rpc.calls.overrides import NO_STATE_OVERRIDES, StateOverrides
-from wsnode.ethereum.rpc.calls.param_contracts import targets_of_call
-from wsnode.ethereum.rpc.common.errors import CALL_ERRORS
 from wsnode.ethereum.rpc.common.limits import CallLimits
 from wsnode.ethereum.rpc.common.parameters import LATEST_BLOCK, BlockParameter
 from wsnode.ethereum.rpc.common.pending_state import PendingState
-from wsnode.ethereum.rpc.common.results import quantity
+from wsnode.ethereum.rpc.common.results import CALL_ERRORS, quantity
 from wsnode.ethereum.rpc.common.schemas import QUANTITY
 from wsnode.ethereum.rpc.fees.methods import PriceOracle
 from wsnode.ethereum.snapshot import Snapshot

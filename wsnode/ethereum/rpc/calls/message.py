@@ -1,8 +1,11 @@
-"""From a call object to the engine's message, and checks of arguments that contradict each other."""
+"""Messages of the engine from call objects, with checks of their arguments and the contracts of calls."""
 
-from typing import Final
+from collections.abc import Iterable, Sequence
+from itertools import chain
+from typing import Any, Final
 
 from wsnode.ethereum.rpc.calls.call_object import CallObject
+from wsnode.ethereum.rpc.calls.overrides import NO_STATE_OVERRIDES, StateOverrides
 from wsnode.ethereum.state import Message
 from wsnode.jsonrpc.errors import server_error
 
@@ -88,3 +91,28 @@ def _two_inputs(call: CallObject) -> str | None:
     if call.input is None or call.data is None or call.input == call.data:
         return None
     return 'both "data" and "input" are set and not equal. Please use "input" to pass transaction call data'
+
+
+def targets(
+    calls: Sequence[CallObject], overrides: StateOverrides = NO_STATE_OVERRIDES
+) -> Iterable[int] | None:
+    """Return the contracts that calls name, None if their code can read any contract."""
+    # Code in a call's own data can read any contract, and so can overridden code.
+    called = [call.to for call in calls if call.to is not None]
+    if len(called) < len(calls) or (overrides and overrides.contracts is None):
+        return None
+    return map(int.from_bytes, chain(called, overrides.contracts or ()))
+
+
+def targets_of_call(params: Any) -> Iterable[int] | None:
+    """Return the addresses, as integers, that `call` and `state_overrides` name; None if their code can read
+    any contract.
+    """
+    return targets([params.call], params.state_overrides)
+
+
+def targets_of_transaction(params: Any) -> Iterable[int] | None:
+    """Return the address, as an integer, that `transaction` calls, since its estimate can reveal a revert
+    reason; None for a creation, which can read any contract.
+    """
+    return targets([params.transaction])

@@ -13,13 +13,11 @@ from wsnode.ethereum.rpc.calls.execution import (
     execution_of,
     require_known_gas,
 )
-from wsnode.ethereum.rpc.calls.message import supplied_gas
-from wsnode.ethereum.rpc.calls.param_contracts import targets_of_call
-from wsnode.ethereum.rpc.common.errors import CALL_ERRORS
+from wsnode.ethereum.rpc.calls.message import supplied_gas, targets_of_call
 from wsnode.ethereum.rpc.common.limits import CallLimits
+from wsnode.ethereum.rpc.common.parameters import TextParameters
 from wsnode.ethereum.rpc.common.pending_state import PendingState
-from wsnode.ethereum.rpc.common.raw_params import TextParameters
-from wsnode.ethereum.rpc.common.results import data, quantity
+from wsnode.ethereum.rpc.common.results import CALL_ERRORS, data, quantity
 from wsnode.ethereum.rpc.common.schemas import BYTES, QUANTITY
 from wsnode.ethereum.snapshot import Snapshot
 from wsnode.ethereum.state import (

@@ -21,13 +21,12 @@ from wsnode.ethereum.codes import (
 from wsnode.ethereum.not_found import header_not_found
 from wsnode.ethereum.rpc.calls.call_object import CallObject
 from wsnode.ethereum.rpc.calls.execution import UNKNOWN_GAS, require_known_gas
-from wsnode.ethereum.rpc.calls.message import impossible, mixed_prices, unchecked_message
-from wsnode.ethereum.rpc.calls.param_contracts import targets
+from wsnode.ethereum.rpc.calls.message import impossible, mixed_prices, targets, unchecked_message
 from wsnode.ethereum.rpc.calls.simulate_parameters import SimulationObject
-from wsnode.ethereum.rpc.common.errors import STATE_ERRORS
 from wsnode.ethereum.rpc.common.limits import CallLimits
 from wsnode.ethereum.rpc.common.parameters import LATEST_BLOCK, BlockParameter
 from wsnode.ethereum.rpc.common.pending_state import PendingState
+from wsnode.ethereum.rpc.common.results import STATE_ERRORS
 from wsnode.ethereum.snapshot import Snapshot
 from wsnode.ethereum.state import (
     BoundError,

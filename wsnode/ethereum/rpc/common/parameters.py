@@ -1,7 +1,7 @@
 """Types of eth_ methods' parameters: addresses, hashes, indices, storage keys, block references."""
 
 from binascii import unhexlify
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import lru_cache
 from typing import Any, Final
 
@@ -22,6 +22,7 @@ from wsnode.ethereum.rpc.common.decoding import (
 from wsnode.ethereum.rpc.common.schemas import ANY_ADDRESS, ANY_BYTES, ANY_HASH, ANY_QUANTITY, ANY_STORAGE_KEY
 from wsnode.jsonrpc.codec import register_type
 from wsnode.jsonrpc.errors import RpcError, shortened
+from wsnode.jsonrpc.parameters import PositionalDecoder
 from wsnode.jsonrpc.schema import BOOLEAN, Schema, either, list_of, members
 from wsnode.jsonrpc.session_limits import check_count
 
@@ -258,3 +259,39 @@ register_type(Flag, _decode_flag, BOOLEAN)
 register_type(StorageKey, _decode_storage_key, ANY_STORAGE_KEY)
 register_type(NumberOrTag, decode_block_number, BLOCK_NUMBER)
 register_type(BlockParameter, decode_block_parameter, BLOCK)
+
+
+def account_of(params: Any) -> list[int]:
+    """Return a list of the only account in `params`."""
+    return numbers([params.address])
+
+
+def any_contract(_params: Any) -> None:
+    """Return None: the method can read any contract without naming it."""
+    return
+
+
+def numbers(addresses: Iterable[bytes]) -> list[int]:
+    """Return addresses as numbers, the form of keys' contracts."""
+    return [int.from_bytes(address) for address in addresses]
+
+
+class TextParameters:
+    """Passes parameters on as JSON text."""
+
+    def __init__(self, struct: type[msgspec.Struct]) -> None:
+        self.struct: type[msgspec.Struct] | None = struct
+        self.decode: Callable[[bytes], bytes] = bytes
+        self._decoded = PositionalDecoder(struct)
+
+    def explain(self, params: bytes) -> bytes:
+        """Return `params` unchanged."""
+        return params
+
+    def read(self, params: Any) -> Any:
+        """Return parameters in any form as the Struct; a Struct is returned unchanged.
+
+        Raises:
+            RpcError: They are invalid, with the reason for the caller.
+        """
+        return self._decoded.read(params) if isinstance(params, bytes) else params

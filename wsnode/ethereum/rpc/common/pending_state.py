@@ -1,17 +1,26 @@
-"""Pending block and the state after it, in the form in which methods read them."""
+"""Pending block, the state after it, and the rows of a block that may be the pending one."""
 
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from contextlib import contextmanager
+from typing import Any
 
 from wsnode.ethereum.building.pending_block import NoNextBlockError, PendingBlockBuilder, Steps
 from wsnode.ethereum.codec.blocks import BuiltBlock
+from wsnode.ethereum.codec.rows import Rows, header_fields
 from wsnode.ethereum.not_found import header_not_found
 from wsnode.ethereum.primitives.values import BlockNumber, Hash32
-from wsnode.ethereum.rpc.common.lookup import is_pending, state_block, state_number
-from wsnode.ethereum.rpc.common.parameters import BlockParameter
+from wsnode.ethereum.rpc.common.lookup import (
+    is_pending,
+    numbered_rows,
+    require_kept,
+    state_block,
+    state_number,
+)
+from wsnode.ethereum.rpc.common.parameters import TAG_NAMES, BlockParameter
 from wsnode.ethereum.snapshot import Snapshot
 from wsnode.ethereum.state import ReorganisedError
 from wsnode.jsonrpc.errors import server_error
+from wsnode.jsonrpc.work import Step
 
 
 class PendingState(PendingBlockBuilder):
@@ -67,3 +76,44 @@ def _missed() -> Iterator[None]:
         raise server_error(str(error)) from None
     except ReorganisedError:
         raise header_not_found() from None
+
+
+def block_rows(view: Snapshot, block: BlockParameter, pending: PendingState) -> Generator[Step, Any, Rows]:
+    """Return header row and body row of a block, canonical or not, or of the pending block.
+
+    Raises:
+        RpcError: There is no such block.
+    """
+    if is_pending(view, block.number):
+        built = yield from pending.state_after(view)
+        return built.header, built.body
+    if block.number is not None:
+        found = numbered_rows(view, block.number)
+    else:
+        assert block.hash is not None
+        found = view.block_rows(block.hash)
+    if found is None:
+        raise server_error(f"block {written(block)} not found")
+    return found
+
+
+def check_parent(view: Snapshot, found: Rows) -> None:
+    """Check that a block's parent is canonical, because only canonical state is kept.
+
+    Raises:
+        RpcError: It is not, or it is below the first block.
+    """
+    header = header_fields(found[0])
+    require_kept(view, max(header.number - 1, 0))
+    if view.hash_of(header.number - 1) != header.parent_hash:
+        raise server_error("hash is not currently canonical")
+
+
+def written(block: BlockParameter) -> str:
+    """Return a block parameter as geth prints it."""
+    number, block_hash = "<nil>", "<nil>"
+    if block.number is not None:
+        number = TAG_NAMES.get(block.number, hex(block.number))
+    if block.hash is not None:
+        block_hash = f"0x{block.hash.hex()}"
+    return f"{{{number} {block_hash} {str(block.require_canonical).lower()}}}"

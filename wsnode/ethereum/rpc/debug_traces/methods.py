@@ -13,14 +13,18 @@ from wsnode.ethereum.not_found import header_not_found
 from wsnode.ethereum.primitives.values import Hash32
 from wsnode.ethereum.rpc.blocks.methods import BlockHashParameters, HashParameters
 from wsnode.ethereum.rpc.calls.call_object import CallObject
-from wsnode.ethereum.rpc.calls.message import message_of
-from wsnode.ethereum.rpc.calls.param_contracts import targets
-from wsnode.ethereum.rpc.common.errors import STATE_ERRORS, TRACING_FAILED, TRANSACTION_NOT_FOUND
+from wsnode.ethereum.rpc.calls.message import message_of, targets
 from wsnode.ethereum.rpc.common.limits import CallLimits
 from wsnode.ethereum.rpc.common.lookup import is_pending, numbered_rows, require_kept, rows
-from wsnode.ethereum.rpc.common.param_contracts import any_contract
-from wsnode.ethereum.rpc.common.parameters import LATEST_BLOCK, BlockParameter, Data, NumberOrTag
+from wsnode.ethereum.rpc.common.parameters import (
+    LATEST_BLOCK,
+    BlockParameter,
+    Data,
+    NumberOrTag,
+    any_contract,
+)
 from wsnode.ethereum.rpc.common.pending_state import PendingState
+from wsnode.ethereum.rpc.common.results import STATE_ERRORS, TRACING_FAILED, TRANSACTION_NOT_FOUND
 from wsnode.ethereum.rpc.debug_traces.options import (
     NO_CALL_OPTIONS,
     NO_OPTIONS,

@@ -6,12 +6,11 @@ from typing import Any
 from wsnode.ethereum.codec.rendering import render_header
 from wsnode.ethereum.codec.rows import Rows, header_fields
 from wsnode.ethereum.not_found import no_state
-from wsnode.ethereum.rpc.common.block_rows import block_rows, check_parent, written
-from wsnode.ethereum.rpc.common.errors import HISTORY_ERRORS
 from wsnode.ethereum.rpc.common.limits import CallLimits
 from wsnode.ethereum.rpc.common.lookup import require_kept
 from wsnode.ethereum.rpc.common.parameters import BlockParameters
-from wsnode.ethereum.rpc.common.pending_state import PendingState
+from wsnode.ethereum.rpc.common.pending_state import PendingState, block_rows, check_parent, written
+from wsnode.ethereum.rpc.common.results import HISTORY_ERRORS
 from wsnode.ethereum.rpc.common.worker_thread import in_worker
 from wsnode.ethereum.rpc.debug_traces.schemas import WITNESS
 from wsnode.ethereum.snapshot import Snapshot

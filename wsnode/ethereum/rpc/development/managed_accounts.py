@@ -16,20 +16,17 @@ from wsnode.ethereum.development.chain import DevelopmentChain
 from wsnode.ethereum.pool.pool import TransactionPool
 from wsnode.ethereum.primitives.values import Address, Hash32
 from wsnode.ethereum.rpc.calls.call_object import CallObject
-from wsnode.ethereum.rpc.calls.message import unchecked_message
-from wsnode.ethereum.rpc.calls.param_contracts import targets_of_transaction
-from wsnode.ethereum.rpc.common.errors import CALL_ERRORS
-from wsnode.ethereum.rpc.common.results import data
+from wsnode.ethereum.rpc.calls.message import targets_of_transaction, unchecked_message
+from wsnode.ethereum.rpc.common.results import CALL_ERRORS, data
 from wsnode.ethereum.rpc.common.schemas import ADDRESS, BYTES, HASH
 from wsnode.ethereum.rpc.development.signing import SIGNING_ERRORS, SigningMethods, unknown_account
-from wsnode.ethereum.rpc.transactions.execution_check import ExecutionCheck
-from wsnode.ethereum.rpc.transactions.fee_defaults import FeeFields, UnsignedTransaction
 from wsnode.ethereum.rpc.transactions.inclusion import WAITING_ERRORS, InclusionWaiter, Milliseconds
-from wsnode.ethereum.rpc.transactions.pool_errors import refusal_by_pool
-from wsnode.ethereum.rpc.transactions.sending import SENDING_ERRORS, settled
+from wsnode.ethereum.rpc.transactions.sending import SENDING_ERRORS, ExecutionCheck, refusal_by_pool, settled
 from wsnode.ethereum.rpc.transactions.transaction_filler import (
+    FeeFields,
     TransactionFiller,
     TransactionParameters,
+    UnsignedTransaction,
     made_of,
 )
 from wsnode.ethereum.snapshot import CallerContext

@@ -26,8 +26,8 @@ from wsnode.ethereum.rpc.development.mining import MinedBlockMethods
 from wsnode.ethereum.rpc.development.signing import SigningMethods
 from wsnode.ethereum.rpc.development.tokens import TokenMethods
 from wsnode.ethereum.rpc.fees.methods import PriceOracle
-from wsnode.ethereum.rpc.transactions.execution_check import ExecutionCheck
 from wsnode.ethereum.rpc.transactions.inclusion import InclusionWaiter
+from wsnode.ethereum.rpc.transactions.sending import ExecutionCheck
 from wsnode.ethereum.rpc.transactions.transaction_filler import TransactionFiller
 from wsnode.ethereum.state import address_of
 from wsnode.jsonrpc.registry import Registry

@@ -14,7 +14,7 @@ from wsnode.ethereum.development.control import (
     ScheduledTransaction,
 )
 from wsnode.ethereum.primitives.values import Address
-from wsnode.ethereum.rpc.calls.param_contracts import targets
+from wsnode.ethereum.rpc.calls.message import targets
 from wsnode.ethereum.rpc.common.results import NULL
 from wsnode.ethereum.rpc.development.managed_accounts import MAX_GAS, DevelopmentAccountMethods
 from wsnode.ethereum.rpc.development.mining import Steps, done
@@ -27,7 +27,7 @@ from wsnode.ethereum.rpc.development.parameters import (
 from wsnode.ethereum.rpc.development.schemas import NOTHING, REORGANISED
 from wsnode.ethereum.rpc.development.signing import SIGNING_ERRORS
 from wsnode.ethereum.rpc.fees.methods import head_header
-from wsnode.ethereum.rpc.transactions.fee_defaults import unsigned
+from wsnode.ethereum.rpc.transactions.transaction_filler import unsigned
 from wsnode.ethereum.snapshot import Snapshot
 from wsnode.ethereum.state import InvalidTransactionError
 from wsnode.jsonrpc.errors import invalid_params

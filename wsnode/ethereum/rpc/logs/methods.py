@@ -21,12 +21,10 @@ from wsnode.ethereum.rpc.common.below_fork import (
     number_elsewhere,
     withheld,
 )
-from wsnode.ethereum.rpc.common.errors import PRUNED
 from wsnode.ethereum.rpc.common.limits import CallLimits
 from wsnode.ethereum.rpc.common.lookup import require_kept, tagged
-from wsnode.ethereum.rpc.common.param_contracts import numbers
-from wsnode.ethereum.rpc.common.parameters import PENDING, TAG_NAMES, NumberOrTag
-from wsnode.ethereum.rpc.common.raw_params import TextParameters
+from wsnode.ethereum.rpc.common.parameters import PENDING, TAG_NAMES, NumberOrTag, TextParameters, numbers
+from wsnode.ethereum.rpc.common.results import PRUNED
 from wsnode.ethereum.rpc.logs.filter_object import FilterObject
 from wsnode.ethereum.rpc.logs.schemas import LOGS
 from wsnode.ethereum.snapshot import Snapshot

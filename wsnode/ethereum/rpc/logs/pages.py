@@ -17,7 +17,7 @@ from wsnode.ethereum.rpc.common.below_fork import await_below, below_of
 from wsnode.ethereum.rpc.common.decoding import kind, mismatch, parse_quantity
 from wsnode.ethereum.rpc.common.limits import CallLimits
 from wsnode.ethereum.rpc.common.lookup import below_first, require_kept
-from wsnode.ethereum.rpc.common.param_contracts import numbers
+from wsnode.ethereum.rpc.common.parameters import numbers
 from wsnode.ethereum.rpc.logs.cursor import (
     FirstVersionCursor,
     ForkCursor,

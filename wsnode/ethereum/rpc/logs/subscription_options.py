@@ -19,8 +19,7 @@ from wsnode.ethereum.rpc.logs.filter_object import (
     refuse_misspelt,
     require_known,
 )
-from wsnode.ethereum.rpc.logs.live_values.call_subscriptions import CallOptions, decode_calls
-from wsnode.ethereum.rpc.logs.live_values.state_subscriptions import StateOptions, decode_state
+from wsnode.ethereum.rpc.logs.live_values import CallOptions, StateOptions, decode_calls, decode_state
 from wsnode.ethereum.rpc.logs.schemas import IDENTITY, MAX_HASHES
 from wsnode.ethereum.rpc.logs.transaction_filters import (
     OF_PENDING,

@@ -24,15 +24,26 @@ from wsnode.ethereum.live.subscription_spec import (
 from wsnode.ethereum.live.transactions import TransactionFilter
 from wsnode.ethereum.primitives.values import BlockNumber
 from wsnode.ethereum.rpc.common.below_fork import await_below
-from wsnode.ethereum.rpc.common.errors import PRUNED
 from wsnode.ethereum.rpc.common.limits import CallLimits
 from wsnode.ethereum.rpc.common.lookup import numbered, require_kept, tagged
-from wsnode.ethereum.rpc.common.param_contracts import numbers
-from wsnode.ethereum.rpc.common.parameters import EARLIEST, FINALIZED, LATEST, PENDING, SAFE, NumberOrTag
+from wsnode.ethereum.rpc.common.parameters import (
+    EARLIEST,
+    FINALIZED,
+    LATEST,
+    PENDING,
+    SAFE,
+    NumberOrTag,
+    numbers,
+)
+from wsnode.ethereum.rpc.common.results import PRUNED
 from wsnode.ethereum.rpc.logs.filter_object import FilterObject
-from wsnode.ethereum.rpc.logs.live_values.call_subscriptions import CallOptions, CallSubscriptionFactory
-from wsnode.ethereum.rpc.logs.live_values.quota import LiveQuota
-from wsnode.ethereum.rpc.logs.live_values.state_subscriptions import StateOptions, StateSubscriptionFactory
+from wsnode.ethereum.rpc.logs.live_values import (
+    CallOptions,
+    CallSubscriptionFactory,
+    LiveQuota,
+    StateOptions,
+    StateSubscriptionFactory,
+)
 from wsnode.ethereum.rpc.logs.methods import wanted_logs
 from wsnode.ethereum.rpc.logs.schemas import IDENTITY
 from wsnode.ethereum.rpc.logs.subscription_options import (
@@ -42,7 +53,7 @@ from wsnode.ethereum.rpc.logs.subscription_options import (
     SubscribeOptions,
     SubscribeParameters,
 )
-from wsnode.ethereum.rpc.middlewares.chain_registry import ChainRegistry
+from wsnode.ethereum.rpc.middlewares.state_fetching import ChainRegistry
 from wsnode.ethereum.snapshot import ForkBackend, Snapshot
 from wsnode.ethereum.state_fetchers import StateFetchers
 from wsnode.jsonrpc.errors import (

@@ -1,15 +1,17 @@
 """Calls that lack values of the state: these are fetched, and the calls are made again."""
 
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Sequence
 from functools import partial
 from types import GeneratorType
 from typing import Any
 
+from wsnode.ethereum.live.block_barrier import BlockBarrier
 from wsnode.ethereum.state_fetchers import FetchSession, StateFetchers
 from wsnode.jsonrpc.context import CallContext
 from wsnode.jsonrpc.errors import RpcError
 from wsnode.jsonrpc.generators import begun, failing
-from wsnode.jsonrpc.method import HandlerKind, Middleware
+from wsnode.jsonrpc.method import HandlerKind, Method, Middleware
+from wsnode.jsonrpc.registry import Registry
 from wsnode.jsonrpc.work import Await, Step, Steps
 
 
@@ -81,3 +83,32 @@ def fetching(
     finally:
         if owns_view:
             own.end_turn()
+
+
+class ChainRegistry(Registry):
+    """Methods by name."""
+
+    barrier: BlockBarrier | None = None
+    """Has calls wait for blocks that other nodes have, where a hub says when they come."""
+    state_fetchers: StateFetchers | None = None
+    """Fetches values of the state that calls lack; None if all of it is here."""
+
+    def fetch_state(self, fetchers: StateFetchers, errors: Sequence[RpcError]) -> None:
+        """Make calls of all methods fetch missing state; any call may then fail with one of `errors`."""
+        self.state_fetchers = fetchers
+        for name, method in self.methods.items():
+            self.methods[name] = _fetching(method, fetchers).failing(errors)
+
+
+def _fetching(method: Method, fetchers: StateFetchers) -> Method:
+    """Return a method with state fetching inside of its wait for blocks."""
+    inner = list[HandlerKind]()
+
+    def wrap(kind: HandlerKind) -> HandlerKind:
+        inner.append(kind)
+        # What may be slow makes the calls again.
+        return StateFetching(method.name, kind, inner[0], fetchers)
+
+    kind = method.kind.around(wrap)
+    is_one = method.quick_kind is method.kind
+    return method.of_kind(kind, None if is_one else method.quick_kind.around(wrap))

@@ -8,12 +8,10 @@ import msgspec
 from wsnode.ethereum.codec.rendering import render_block, render_receipts
 from wsnode.ethereum.codec.rows import Row, Rows, header_fields, transaction_count
 from wsnode.ethereum.not_found import header_not_found
-from wsnode.ethereum.rpc.common.errors import STATE_ERRORS
 from wsnode.ethereum.rpc.common.lookup import numbered, rows
-from wsnode.ethereum.rpc.common.param_contracts import account_of
-from wsnode.ethereum.rpc.common.parameters import LATEST, PENDING, NumberOrTag
+from wsnode.ethereum.rpc.common.parameters import LATEST, PENDING, NumberOrTag, account_of
 from wsnode.ethereum.rpc.common.pending_state import PendingState
-from wsnode.ethereum.rpc.common.results import NULL
+from wsnode.ethereum.rpc.common.results import NULL, STATE_ERRORS
 from wsnode.ethereum.rpc.otterscan.parameters import (
     BlockHashParameters,
     OtterscanCodeParameters,

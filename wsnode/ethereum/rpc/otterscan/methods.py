@@ -6,11 +6,10 @@ from typing import Any, Final
 import msgspec
 
 from wsnode.ethereum.codec.rendering import stored_receipt
-from wsnode.ethereum.rpc.common.errors import STATE_ERRORS, TRACE_ERRORS, TRANSACTION_NOT_FOUND
 from wsnode.ethereum.rpc.common.limits import CallLimits
-from wsnode.ethereum.rpc.common.param_contracts import account_of
+from wsnode.ethereum.rpc.common.parameters import account_of
 from wsnode.ethereum.rpc.common.pending_state import PendingState
-from wsnode.ethereum.rpc.common.results import data
+from wsnode.ethereum.rpc.common.results import STATE_ERRORS, TRACE_ERRORS, TRANSACTION_NOT_FOUND, data
 from wsnode.ethereum.rpc.common.schemas import BYTES, HASH, TRANSACTION
 from wsnode.ethereum.rpc.debug_traces.methods import Tracing
 from wsnode.ethereum.rpc.otterscan import blocks

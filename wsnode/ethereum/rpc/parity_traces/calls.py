@@ -9,17 +9,15 @@ from wsnode.ethereum.codec.blocks import BuiltBlock
 from wsnode.ethereum.codec.rlp import recipient_of
 from wsnode.ethereum.rpc.calls.call_object import CallObject
 from wsnode.ethereum.rpc.calls.execution import fields_of
-from wsnode.ethereum.rpc.calls.message import message_of
+from wsnode.ethereum.rpc.calls.message import message_of, targets
 from wsnode.ethereum.rpc.calls.overrides import (
     NO_BLOCK_OVERRIDES,
     NO_STATE_OVERRIDES,
     BlockOverrides,
     StateOverrides,
 )
-from wsnode.ethereum.rpc.calls.param_contracts import targets
 from wsnode.ethereum.rpc.common.limits import CallLimits
-from wsnode.ethereum.rpc.common.param_contracts import numbers
-from wsnode.ethereum.rpc.common.parameters import LATEST_BLOCK, BlockParameter, Data
+from wsnode.ethereum.rpc.common.parameters import LATEST_BLOCK, BlockParameter, Data, numbers
 from wsnode.ethereum.rpc.common.pending_state import PendingState
 from wsnode.ethereum.rpc.debug_traces.methods import Tracing, run_in_thread
 from wsnode.ethereum.rpc.parity_traces.parameters import TracedCalls, TraceTypes

@@ -9,8 +9,7 @@ from wsnode.ethereum.codec.rows import Rows, header_fields, transaction_count
 from wsnode.ethereum.primitives.values import BlockNumber
 from wsnode.ethereum.rpc.common.limits import CallLimits
 from wsnode.ethereum.rpc.common.lookup import numbered, rows
-from wsnode.ethereum.rpc.common.param_contracts import numbers
-from wsnode.ethereum.rpc.common.parameters import EARLIEST, LATEST, PENDING, NumberOrTag
+from wsnode.ethereum.rpc.common.parameters import EARLIEST, LATEST, PENDING, NumberOrTag, numbers
 from wsnode.ethereum.rpc.debug_traces.methods import SMALL_BYTES, Tracing, run_in_thread
 from wsnode.ethereum.rpc.parity_traces.blocks import ALL
 from wsnode.ethereum.rpc.parity_traces.parameters import TraceFilter

@@ -2,10 +2,10 @@
 
 from functools import partial
 
-from wsnode.ethereum.rpc.calls.param_contracts import targets_of_call
-from wsnode.ethereum.rpc.common.errors import TRACE_ERRORS, TRACING_FAILED, TRANSACTION_NOT_FOUND
+from wsnode.ethereum.rpc.calls.message import targets_of_call
 from wsnode.ethereum.rpc.common.limits import CallLimits
 from wsnode.ethereum.rpc.common.pending_state import PendingState
+from wsnode.ethereum.rpc.common.results import TRACE_ERRORS, TRACING_FAILED, TRANSACTION_NOT_FOUND
 from wsnode.ethereum.rpc.parity_traces.blocks import BlockTraceMethods
 from wsnode.ethereum.rpc.parity_traces.calls import CallTraceMethods, target_of_raw, targets_of_calls
 from wsnode.ethereum.rpc.parity_traces.filtering import TraceFilterMethods, contracts_of

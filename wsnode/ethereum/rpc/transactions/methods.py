@@ -17,10 +17,9 @@ from wsnode.ethereum.rpc.blocks.methods import (
     IndexByHashParameters,
     IndexByNumberParameters,
 )
-from wsnode.ethereum.rpc.common.errors import BLOCK_ERRORS, NOT_CANONICAL
 from wsnode.ethereum.rpc.common.lookup import is_pending, numbered, viewed_rows
 from wsnode.ethereum.rpc.common.parameters import BlockParameter, BlockParameters
-from wsnode.ethereum.rpc.common.results import NULL
+from wsnode.ethereum.rpc.common.results import BLOCK_ERRORS, NOT_CANONICAL, NULL
 from wsnode.ethereum.rpc.common.schemas import TRANSACTION
 from wsnode.ethereum.rpc.transactions.partner_fallback import PARTNER_FAILED
 from wsnode.ethereum.snapshot import Snapshot

@@ -15,11 +15,9 @@ from wsnode.ethereum.rpc.blocks.methods import (
     IndexByHashParameters,
     IndexByNumberParameters,
 )
-from wsnode.ethereum.rpc.common.errors import BLOCK_ERRORS
 from wsnode.ethereum.rpc.common.lookup import rows
-from wsnode.ethereum.rpc.common.param_contracts import any_contract
-from wsnode.ethereum.rpc.common.parameters import BlockParameter, BlockParameters
-from wsnode.ethereum.rpc.common.results import NULL, data
+from wsnode.ethereum.rpc.common.parameters import BlockParameter, BlockParameters, any_contract
+from wsnode.ethereum.rpc.common.results import BLOCK_ERRORS, NULL, data
 from wsnode.ethereum.rpc.common.schemas import BYTES
 from wsnode.ethereum.rpc.transactions.methods import TransactionMethods
 from wsnode.ethereum.snapshot import Snapshot

@@ -1,27 +1,80 @@
 """eth_sendRawTransaction: adds a signed transaction to the pool."""
 
-from collections.abc import Awaitable, Callable, Generator
+from collections.abc import Awaitable, Callable, Generator, Iterator
+from contextlib import contextmanager
 from typing import Any, Final
 
 import msgspec
 
+from wsnode.ethereum.chain import Chain
 from wsnode.ethereum.codec.transactions import PooledTransaction
 from wsnode.ethereum.pool.entry import BLOB_TYPE
-from wsnode.ethereum.pool.errors import KnownError
+from wsnode.ethereum.pool.errors import KnownError, PoolError
 from wsnode.ethereum.pool.intake import decode_sent
 from wsnode.ethereum.pool.limits import PoolLimits, PoolRules
 from wsnode.ethereum.pool.pool import Relay, TransactionPool
 from wsnode.ethereum.primitives.values import Hash32
-from wsnode.ethereum.rpc.common.parameters import Data
+from wsnode.ethereum.rpc.calls.execution import CallExecution, fields_of
+from wsnode.ethereum.rpc.common.parameters import BlockParameter, Data
+from wsnode.ethereum.rpc.common.pending_state import PendingState
 from wsnode.ethereum.rpc.common.results import data
 from wsnode.ethereum.rpc.common.schemas import HASH
-from wsnode.ethereum.rpc.transactions.execution_check import ExecutionCheck, message_of_transaction
-from wsnode.ethereum.rpc.transactions.pool_errors import refusal_by_pool
-from wsnode.ethereum.state import ChainSpec
+from wsnode.ethereum.state import ChainSpec, InvalidTransactionError, Message, ReorganisedError
 from wsnode.jsonrpc.errors import RpcError, server_error
 from wsnode.jsonrpc.registry import Registry
 from wsnode.jsonrpc.work import Await, RunInThread, Step, Steps
 from wsnode.upstream.errors import SendFailedError
+
+
+class ExecutionCheck:
+    """Runs messages on the state of a block before they are sent; on chains without ArbOS it does nothing."""
+
+    def __init__(self, chain: Chain, pending: PendingState, block: BlockParameter) -> None:
+        self._chain = chain
+        self._pending = pending
+        self._block = block
+
+    def check(self, message: Message) -> Generator[Step, Any, None]:
+        """Run a message for its effect on the check alone; the pool decides if it can be paid.
+
+        Raises:
+            NotExecutedError: It reaches code that only ArbOS executes.
+            MissingStateError: State that it reads is not known yet.
+        """
+        if not self._chain.spec.has_arbos:
+            return
+        with self._chain.snapshot() as view:
+            header = yield from self._pending.header(view, self._block)
+            execution = CallExecution(view, header, message, fields_of(header).gas_limit)
+            try:
+                yield RunInThread(execution.call_until_cancelled)
+            except (InvalidTransactionError, ReorganisedError):
+                return
+
+
+def message_of_transaction(transaction: PooledTransaction) -> Message:
+    """Return the message of a transaction, free of charge."""
+    return Message(
+        sender=transaction.sender,
+        to=transaction.to,
+        gas=transaction.gas,
+        value=transaction.value,
+        input=transaction.input,
+    )
+
+
+@contextmanager
+def refusal_by_pool() -> Iterator[None]:
+    """Convert the pool's errors to JSON-RPC errors with geth's messages.
+
+    Raises:
+        RpcError: The pool refused the transaction.
+    """
+    try:
+        yield
+    except PoolError as error:
+        raise server_error(str(error)) from None
+
 
 METHOD: Final = "eth_sendRawTransaction"
 NO_POOL: Final = {METHOD: {"reason": "this network takes no transactions"}}

@@ -17,12 +17,12 @@ from hypothesis import strategies as st
 from tests.clocks import stopped
 from tests.ethereum.rpc.common.described import DescribedValues
 from tests.ethereum.rpc.common.random_calls import GARBAGE, NOBODY, hashes_of_transactions
-from tests.ethereum.rpc.common.test_raw_params import escaped
+from tests.ethereum.rpc.common.test_parameters_text import escaped
 from tests.memory_transport import Conversation, run, whole
 from tests.vector_files import require_vectors
 from wsnode._native.wire import read_request
 from wsnode.ethereum.chain import LOCAL_CALLER, Chain
-from wsnode.ethereum.rpc.common.raw_params import TextParameters
+from wsnode.ethereum.rpc.common.parameters import TextParameters
 from wsnode.ethereum.rpc.common.schemas import ANY_ADDRESS, ANY_BYTES, ANY_HASH, ANY_QUANTITY
 from wsnode.jsonrpc.codec import UNREADABLE
 from wsnode.jsonrpc.dispatcher import Dispatcher

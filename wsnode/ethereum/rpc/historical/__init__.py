@@ -1,1 +1,0 @@
-"""Methods below the first block of a forked chain."""
