@@ -123,9 +123,7 @@ class Appender:
         return removed
 
     def store_pending(self, marks: FinalityMarks | None = None) -> list[Head]:
-        """Commit all pending blocks with the safe and finalized marks, and return the removed ones as `store`
-        does.
-        """
+        """Take and commit all pending blocks with these marks; return the removed ones, highest first."""
         return self.store(self.take_pending(), marks)
 
     def rewind(self, head: Head, state_root: Hash32 | None = None) -> None:
@@ -154,7 +152,6 @@ class Appender:
         return execution.error
 
     def _follow(self, blocks: Sequence[VerifiedBlock]) -> None:
-        """Add blocks accepted by the state to the pending ones; the last becomes the head."""
         for block in blocks:
             self._recent.appendleft((block.header, block.body))
             self._hashes.add(block.hash)

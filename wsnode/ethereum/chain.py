@@ -183,11 +183,9 @@ class Chain:
         return self.store.damaged
 
     def snapshot(self, caller: CallerContext = LOCAL_CALLER) -> Snapshot:
-        """Return a view of the chain as of now, for one request or one batch."""
         return Snapshot(self, caller)
 
     def head_in(self, reader: Reader) -> Head:
-        """Return the head in the snapshot `reader`."""
         known, head = self._known
         # All readers of one version see the same, whatever process has written it.
         if (version := reader.version) != known:
@@ -213,7 +211,6 @@ class Chain:
             return snapshot.head
 
     def earliest_in(self, reader: Reader) -> BlockNumber:
-        """Return the number of the first block in the snapshot `reader`."""
         if self.window is None:
             return self._first
         found = window.first(reader)
@@ -229,15 +226,10 @@ class Chain:
             return self.has_begun_in(reader)
 
     def has_begun_in(self, reader: Reader) -> bool:
-        """Return True if the folder has its first block in the snapshot `reader`."""
         return not self.is_light or window.first(reader) is not None
 
     def require_full(self) -> None:
-        """Check that the folder is a full one.
-
-        Raises:
-            OtherKindError: The folder is light.
-        """
+        """Raise OtherKindError if the folder is light."""
         if self.is_light:
             raise OtherKindError(self.folder.path, self.kind, FULL)
 
@@ -378,9 +370,7 @@ class Chain:
     def _remove_blocks(
         self, writer: Writer, pending: PendingCommit
     ) -> tuple[list[Head], chain_ids.ChainIds | None]:
-        """Remove the blocks above the root of a change, and return them, highest first, with the changes of
-        the chain id that are left; None if no blocks are removed.
-        """
+        """Return the removed blocks, highest first, and the chain ids left; None if no blocks are removed."""
         if pending.root is None:
             return [], None
         removed = canonical.unwind(writer, pending.root, self.earliest_in(writer))
@@ -451,11 +441,9 @@ class Chain:
         self.store.write(change)
 
     def mark_final(self, head: Head) -> None:
-        """Mark a block as safe and finalized."""
         self.mark(FinalityMarks(head, head))
 
     def mark(self, marks: FinalityMarks) -> None:
-        """Set the safe and the finalized block."""
         if marks != FinalityMarks():
             self.store.write(lambda writer: _mark(writer, marks))
 
@@ -479,7 +467,6 @@ class Chain:
             self._lock.close()
 
     def close(self) -> None:
-        """Close the store and release the writer's lock."""
         self.store.close()
         if self.below is not None:
             self.below.close()

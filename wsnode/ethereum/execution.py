@@ -71,16 +71,14 @@ class Executor(Protocol):
     def verify_header(
         self, block: UnverifiedBlock, ancestors: Sequence[Rows], *, total_difficulty: int
     ) -> InvalidBlockError | None:
-        """Check the rules that need no execution; return the rule that a block breaks, None if it breaks
-        none.
-        """
+        """Return the broken rule, of those that need no execution; None if the block breaks none."""
 
     def accept(self, block: BuiltBlock) -> None:
         """Put a verified block on the head."""
 
     def stage(self) -> StateChange | None:
-        """Return the change of the store made by the blocks appended to the head since the last one, and by
-        `rewind`; None if there is none.
+        """Return the change of the store since the last one, by appended blocks and `rewind`; None without
+        one.
         """
 
     def settle(self, change: StateChange, /) -> None:
@@ -184,9 +182,6 @@ class ReceiptVerifier:
     def verify_header(
         self, block: UnverifiedBlock, ancestors: Sequence[Rows], *, total_difficulty: int
     ) -> InvalidBlockError | None:
-        """Check the rules that need no execution; return the rule that a block breaks, None if it breaks
-        none.
-        """
         return self._state.verify_header(block, ancestors, total_difficulty=total_difficulty)
 
     def accept(self, block: BuiltBlock) -> None:

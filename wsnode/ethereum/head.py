@@ -11,12 +11,10 @@ class Block(Protocol):
     """Object with a block's number and hash: a block, or the fields of its header."""
 
     @property
-    def number(self) -> int:
-        """Return the block's number."""
+    def number(self) -> int: ...
 
     @property
-    def hash(self) -> bytes:
-        """Return the block's hash."""
+    def hash(self) -> bytes: ...
 
 
 class Head(msgspec.Struct, frozen=True):
@@ -27,7 +25,6 @@ class Head(msgspec.Struct, frozen=True):
 
     @classmethod
     def of(cls, block: Block) -> Self:
-        """Return the number and the hash of a block."""
         return cls(BlockNumber(block.number), Hash32(block.hash))
 
     def members(self) -> dict[str, str]:

@@ -35,11 +35,9 @@ class HistoricalChain(Protocol):
     """Chain that ends with a block below the first one; its state is known by proofs."""
 
     @property
-    def fetchers(self) -> StateFetchers:
-        """Return the source of state that a call lacks."""
+    def fetchers(self) -> StateFetchers: ...
 
-    def snapshot(self, caller: "CallerContext") -> "Snapshot":
-        """Return a snapshot of the chain for one call."""
+    def snapshot(self, caller: "CallerContext") -> "Snapshot": ...
 
 
 class ForkBackend(Protocol):
@@ -89,11 +87,9 @@ class SnapshotSource(Protocol):
     kind: FolderKind
     below: ForkBackend | None
 
-    def head_in(self, reader: Reader) -> Head:
-        """Return the head as seen by `reader`."""
+    def head_in(self, reader: Reader) -> Head: ...
 
-    def earliest_in(self, reader: Reader) -> BlockNumber:
-        """Return the number of the first block as seen by `reader`."""
+    def earliest_in(self, reader: Reader) -> BlockNumber: ...
 
     def has_begun_in(self, reader: Reader) -> bool:
         """Return True if `reader` sees the first block; False only in a new light folder."""
@@ -103,8 +99,7 @@ class CallerContext(Protocol):
     """Caller: `service_form` is True for the service's form of replies, False for the plain node's."""
 
     @property
-    def service_form(self) -> bool:
-        """Return True if replies have the service's additional members."""
+    def service_form(self) -> bool: ...
 
     @property
     def key_name(self) -> str | None:
@@ -144,7 +139,6 @@ class Snapshot:
 
     @property
     def native_view(self) -> HeadSnapshot:
-        """Return the snapshot in the engine's form."""
         return self._native_view_of(self.state)
 
     def _native_view_of(self, state: State) -> HeadSnapshot:
@@ -190,9 +184,7 @@ class Snapshot:
 
     @property
     def is_light(self) -> bool:
-        """Return True if the folder is light: blocks are not executed, and states are known by proofs
-        alone.
-        """
+        """Return True if blocks are not executed, and states are known by proofs alone."""
         return self._chain.is_light
 
     @property
@@ -246,23 +238,20 @@ class Snapshot:
         return None if header is None or body is None else (header, body)
 
     def parent_hash(self, header: bytes) -> Hash32:
-        """Return the parent's hash in a header row."""
         return Hash32(header_fields(header).parent_hash)
 
     def header(self, number: int) -> bytes | None:
-        """Return a canonical block's header row, None beyond the head.
+        """Return a canonical block's header row, None beyond the head; `body` and `receipts` likewise.
 
         Raises:
-            DamagedRowError: The row is damaged or missing; `body` and `receipts` raise it too.
+            DamagedRowError: The row is damaged or missing.
         """
         return self._checked(HEADERS, number, self.reader.get(HEADERS, number_key(number)))
 
     def body(self, number: int) -> bytes | None:
-        """Return a canonical block's body row, None beyond the head."""
         return self._checked(BODIES, number, self.reader.get(BODIES, number_key(number)))
 
     def receipts(self, number: int) -> bytes | None:
-        """Return a canonical block's receipts row, None beyond the head."""
         return self._checked(RECEIPTS, number, self.reader.get(RECEIPTS, number_key(number)))
 
     def view_body(self, number: int) -> Row | None:
@@ -270,9 +259,7 @@ class Snapshot:
         return self._checked(BODIES, number, self.reader.view(BODIES, number_key(number)))
 
     def view_receipts(self, number: int) -> Row | None:
-        """Return a canonical block's receipts row, valid until the snapshot is closed; None beyond the
-        head.
-        """
+        """Return a canonical block's receipts row, as `view_body` its body; None beyond the head."""
         return self._checked(RECEIPTS, number, self.reader.view(RECEIPTS, number_key(number)))
 
     def _checked(self, table: Table, number: int, row: Stored) -> Stored:
@@ -318,11 +305,9 @@ class Snapshot:
         return None if found is None else (BlockNumber(found[0]), found[1])
 
     def side_header(self, block_hash: bytes) -> bytes | None:
-        """Return the header row of a side block, None if unknown."""
         return side_blocks.header(self.reader, block_hash)
 
     def side_body(self, block_hash: bytes) -> bytes | None:
-        """Return the body row of a side block, None if unknown."""
         return side_blocks.body(self.reader, block_hash)
 
     def side_receipts(self, block_hash: bytes) -> bytes | None:
@@ -330,16 +315,13 @@ class Snapshot:
         return side_blocks.receipts(self.reader, block_hash)
 
     def access_list(self, block_hash: bytes) -> bytes | None:
-        """Return the RLP of a block's access list (EIP-7928), None if the block has none or it is not
-        kept.
-        """
+        """Return the RLP of a block's access list (EIP-7928), None if it has none or it is not kept."""
         number = self.number_of(block_hash)
         if number is None:
             return side_blocks.access_list(self.reader, block_hash)
         return self.access_list_at(number)
 
     def access_list_at(self, number: int) -> bytes | None:
-        """Return the RLP of a canonical block's access list, None if the block has none or it is not kept."""
         return self.reader.get(ACCESS_LISTS, number_key(number))
 
     def pin(self) -> None:
@@ -352,7 +334,6 @@ class Snapshot:
             self._native_view, self._is_pinned = None, True
 
     def close(self) -> None:
-        """End the snapshot, and release its version of the store."""
         self.reader.close()
 
     def __enter__(self) -> Self:

@@ -34,7 +34,6 @@ class NextBlockAttributes(msgspec.Struct, frozen=True, kw_only=True):
         return spec.next_base_fee(parent) if self.base_fee is None else self.base_fee
 
     def attributes(self, fee_recipient: bytes = _ZERO_ADDRESS) -> BlockAttributes:
-        """Return the attributes in the engine's form."""
         return BlockAttributes(
             timestamp=self.timestamp,
             fee_recipient=fee_recipient,
@@ -76,9 +75,7 @@ class BlockPlan(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def block_now(head: Header, gas_limit_target: int = GAS_LIMIT_TARGET) -> NextBlockAttributes:
-    """Return the attributes of a block made now: the current time, and the gas limit nearest to the
-    target.
-    """
+    """Return the attributes of a block made now: the current time, and the gas limit nearest the target."""
     timestamp = min(max(int(time.time()), head.timestamp + 1), LAST_TIME)
     return NextBlockAttributes(
         timestamp=timestamp, gas_limit=gas_limit_after(head.gas_limit, gas_limit_target)

@@ -56,9 +56,7 @@ def block_number(encoded: bytes) -> int | None:
 
 
 def _header(encoded: bytes) -> tuple[int, int] | None:
-    """Return start and end, as offsets, of the content of the header in a block's RLP; None if there is
-    none.
-    """
+    """Return start and end offset of the header's content in a block's RLP; None if there is none."""
     block = _list(encoded, 0)
     return None if block is None else _list(encoded, block[0])
 

@@ -48,16 +48,12 @@ def number(value: int) -> bytes:
 
 
 def block_transactions(header: bytes, body: bytes) -> list[bytes]:
-    """Return the transactions in a block's rows as EIP-2718 envelopes, legacy ones as RLP lists; none has
-    blobs.
-    """
+    """Return a block's transactions as EIP-2718 envelopes, legacy ones as RLP lists; none has blobs."""
     return transactions_of(block_rlp(header, body))
 
 
 def transactions_of(block: bytes) -> list[bytes]:
-    """Return the transactions in a block's RLP as EIP-2718 envelopes, legacy ones as RLP lists; none has
-    blobs.
-    """
+    """Return the transactions in a block's RLP, in the form of `block_transactions`."""
     # A typed transaction lies in the block as a string, a legacy one as a list.
     return [
         item if item[0] >= LIST else item[content(item, 0)[0] :]

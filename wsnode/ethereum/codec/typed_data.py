@@ -208,9 +208,7 @@ def _integer(kind: str, value: Any) -> bytes:
 
 
 def _number(value: Any) -> int | None:
-    """Return the integer in a JSON value: a number, or a string for large integers; None for another
-    value.
-    """
+    """Return the integer in a JSON number or, for large ones, in a string; None for another value."""
     if type(value) is int:
         return value
     if type(value) is float and value.is_integer():

@@ -1,3 +1,1 @@
-"""Development chain: blocks built from a pool, and changes of the chain and its state as tests request
-them.
-"""
+"""Development chain: blocks are built from a pool, changed and removed as tests request."""

@@ -59,7 +59,6 @@ class BlockBuilder:
 
     @property
     def tip(self) -> Header:
-        """Return the head's header."""
         return header_fields(self.tree.tip[0])
 
     @property
@@ -320,9 +319,7 @@ def replace_blocks(
 def _encoded(
     builder: BlockBuilder, transactions: Mapping[int, ScheduledTransaction]
 ) -> tuple[dict[int, bytes], list[tuple[int, str]]]:
-    """Return the bytes of the next block's transactions by index, and index and reason of each incomplete
-    one.
-    """
+    """Return encoded transactions by index, and (index, reason) of each incomplete one."""
     base_fee, nonces = builder.base_fee(), dict[Address, int]()
     encoded: dict[int, bytes] = {}
     incomplete: list[tuple[int, str]] = []

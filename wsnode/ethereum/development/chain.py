@@ -37,9 +37,7 @@ from wsnode.ethereum.tree.head_writer import HeadObserver
 
 
 class RevertPoint(msgspec.Struct, frozen=True):
-    """Head, root of the state after it (which may have been patched), pool, and settings of the next
-    block.
-    """
+    """State to restore: head, its state root (perhaps patched), pool, and settings of the next block."""
 
     head: Head
     state_root: Hash32
@@ -57,11 +55,9 @@ class RevertPoints:
 
     @property
     def heads(self) -> dict[int, Head]:
-        """Return the head of each kept revert point, by its number."""
         return {number: moment.head for number, moment in self._revert_points.items()}
 
     def add(self, moment: RevertPoint) -> int:
-        """Keep a revert point, and return its number."""
         number, self._taken = self._taken, self._taken + 1
         self._revert_points[number] = moment
         return number
@@ -78,13 +74,10 @@ class RevertPoints:
         self._revert_points[number] = moment
 
     def clear(self) -> None:
-        """Remove all revert points."""
         self._revert_points.clear()
 
     def forget_above(self, number: int) -> None:
-        """Remove the revert points whose head is above the block `number`: those heads have left the
-        chain.
-        """
+        """Remove the revert points of blocks above `number`; those blocks have left the chain."""
         self._revert_points = {
             kept: each for kept, each in self._revert_points.items() if each.head.number <= number
         }
@@ -141,7 +134,6 @@ class DevelopmentChain(BlockMaker):
 
     @property
     def snapshots(self) -> Mapping[int, Head]:
-        """Return the heads of the snapshots, by number."""
         return self._revert_points.heads
 
     async def snapshot(self) -> int:
@@ -224,7 +216,6 @@ class DevelopmentChain(BlockMaker):
         self._pool.refresh()
 
     async def _go_back(self, number: int, state_root: Hash32) -> None:
-        """Unwind to the block `number` with the state root `state_root`, and empty the pool."""
         with self._publishing_as_one(takes_back=False):
             await written(lambda: self._builder.unwind(number, state_root))
             self._pool.clear()
@@ -250,9 +241,7 @@ class DevelopmentChain(BlockMaker):
             self._pool.refresh()
 
     async def put_accounts(self, accounts: Mapping[Address, dict[str, Any]]) -> None:
-        """Change many accounts in place, in one step; the `nonce` of each, an integer, never becomes
-        lower.
-        """
+        """Change many accounts in one step; the `nonce` of each, an integer, never becomes lower."""
         async with self._lock:
             changes = {}
             for count, (address, changed) in enumerate(accounts.items()):
@@ -280,7 +269,6 @@ class DevelopmentChain(BlockMaker):
             return self._pool.drop(transaction)
 
     async def drop_sent_by(self, address: Address) -> None:
-        """Remove every transaction of an account from the pool."""
         async with self._lock:
             for transaction in self._pool.held():
                 if transaction.sender == address:

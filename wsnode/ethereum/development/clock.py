@@ -33,9 +33,7 @@ def _checked(timestamp: int) -> int:
 
 
 class ClockSetting(msgspec.Struct, frozen=True):
-    """Seconds by which the clock is ahead, the next block's exact time, and the seconds between two
-    blocks.
-    """
+    """Seconds by which the clock is ahead, the next block's exact time, and seconds between two blocks."""
 
     offset: int = 0
     next_exact: int | None = None

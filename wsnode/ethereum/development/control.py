@@ -14,7 +14,7 @@ BLOCKS_AT_ONCE: Final = 256
 
 
 class WriteFailedError(RpcError):
-    """Error of a chain that cannot be written, for example on a full disk; it continues once writing
+    """Error of a chain that cannot be written, as on a full disk; the chain works again once writing
     succeeds.
     """
 
@@ -40,9 +40,7 @@ class ScheduledTransaction(msgspec.Struct, frozen=True):
 
 
 class ReorganisationRequest(msgspec.Struct, frozen=True):
-    """Change of branch after `ancestor`; `refused` has the index and the reason of each transaction left
-    out.
-    """
+    """Change of branch after `ancestor`; `refused` has index and reason of each transaction left out."""
 
     ancestor: Head
     change: HeadChange
@@ -101,8 +99,8 @@ class ForkedFrom(msgspec.Struct, frozen=True):
 
 
 class ForkRequest(msgspec.Struct, frozen=True):
-    """Requested chain and block to begin on; None keeps the present one, or means the head of another
-    chain.
+    """Requested chain and block to begin on: without `url` the present chain, without `block` its present
+    block, or the head of another chain.
     """
 
     url: str | None = None

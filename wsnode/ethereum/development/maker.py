@@ -26,9 +26,7 @@ class MiningMode:
     """Current mining mode, one of anvil's three; `seconds` is None except for regular blocks."""
 
     def __init__(self, seconds: float | None = None, *, on_request: bool = False) -> None:
-        """Begin with a block every `seconds`; without seconds, with one for each transaction, or `on_request`
-        alone.
-        """
+        """Make a block every `seconds`; if None one for each transaction, or with `on_request` none."""
         self._first = seconds or None
         self._begins_automatic = self._first is None and not on_request
         self.is_automatic = self._begins_automatic
@@ -36,7 +34,6 @@ class MiningMode:
         self._changed = trio.Event()
 
     def reset(self) -> None:
-        """Restore the mode at the start."""
         self._set(is_automatic=self._begins_automatic, seconds=self._first)
 
     def set_automatic(self, *, enabled: bool) -> None:
@@ -51,9 +48,7 @@ class MiningMode:
         self._set(is_automatic=False, seconds=seconds or None)
 
     async def wait_due(self, last: float) -> float:
-        """Wait until a block is due after the one due at `last`, and return the time at which it was due, on
-        trio's clock in seconds.
-        """
+        """Wait until a block is due after the one at `last`; return when it was due, in trio's seconds."""
         while True:
             changed = self._changed
             due = float("inf") if self.seconds is None else max(last + self.seconds, trio.current_time())
@@ -115,7 +110,6 @@ class BlockMaker(NextBlockPlans):
         return self._mode.seconds
 
     async def run(self) -> None:
-        """Make blocks when they are due, for ever."""
         last = trio.current_time()
         while True:
             last = await self._mode.wait_due(last)

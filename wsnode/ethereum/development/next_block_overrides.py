@@ -59,7 +59,6 @@ class NextBlockPlans:
         return self._clock.setting, self._overrides
 
     def decide(self, setting: ClockSetting, overrides: NextBlockOverrides) -> None:
-        """Restore the clock's setting and the next block's settings."""
         self._clock.setting, self._overrides = setting, overrides
 
     def next_block(self, head: Header) -> NextBlockAttributes:
@@ -151,7 +150,6 @@ class NextBlockPlans:
         self._wish(gas_limit=gas_limit, gas_limit_target=gas_limit)
 
     def set_next_randao(self, prev_randao: Hash32) -> None:
-        """Set the random value (`prevRandao`) of the next block."""
         self._wish(prev_randao=prev_randao)
 
     def _wish(self, **members: int | Hash32) -> None:

@@ -73,9 +73,7 @@ class BlockBarrier:
         seconds: float,
         most: int,
     ) -> None:
-        """Make a barrier; a wait takes at most `seconds`, and at most `most` calls and connections wait at
-        the same time.
-        """
+        """Let a wait take at most `seconds`, and at most `most` calls and connections wait at one time."""
         self._hub = hub
         self._announced = announced
         self.seconds = seconds
@@ -91,7 +89,6 @@ class BlockBarrier:
 
     @property
     def waiting(self) -> int:
-        """Return the number of calls and connections that wait."""
         return self._waiting.used
 
     @property
@@ -107,8 +104,7 @@ class BlockBarrier:
 
     @staticmethod
     def parse(text: str) -> MinBlock:
-        """Return the block demanded by `NUMBER` or `NUMBER:HASH`; the number is decimal, or hexadecimal after
-        0x.
+        """Return the block in `NUMBER` or `NUMBER:HASH`; the number is decimal, or hexadecimal after 0x.
 
         Raises:
             ValueError: The text is malformed.
@@ -159,7 +155,6 @@ class BlockBarrier:
             raise self.behind()
 
     def behind(self) -> NodeLaggingError:
-        """Return the error of a call that names a block still to come, with the present head."""
         return NodeLaggingError(self._hub.head.members())
 
     def written(self, head: Head | None) -> str:
@@ -171,9 +166,7 @@ class BlockBarrier:
         return self._written[1]
 
     def _is_missed(self, awaited: Awaited) -> bool:
-        """Return True if a block is still due after the wait; of a cursor's block below the head its handler
-        decides.
-        """
+        """Return True if a block is still due; for a cursor's block below the head its handler decides."""
         is_above = awaited.number is None or awaited.number > self._hub.head.number
         return (is_above or isinstance(awaited, MinBlock)) and not self.has_come(awaited)
 

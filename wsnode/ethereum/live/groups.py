@@ -112,9 +112,7 @@ class SubjectGroups:
         *,
         to: Callable[[Extensions], bool],
     ) -> None:
-        """Publish a notice to the groups whose form satisfies `to`, with its cursor where the form has
-        cursors.
-        """
+        """Publish a notice to groups whose form satisfies `to`, with its cursor if the form has cursors."""
         events: dict[Position | None, Event] = {}
         for form, group, position in self._with_positions(before):
             if not to(form):
@@ -125,9 +123,7 @@ class SubjectGroups:
             group.publish(events[cursor], before)
 
     def notify(self, notice: Message, before: Position, final_notice: FinalNotice) -> None:
-        """Publish a notice of an error to groups that have notices, and close the connections of other
-        groups.
-        """
+        """Publish an error's notice to groups that have notices; close the connections of the others."""
         self.announce(lambda _cursor: notice, before, to=lambda form: form.has_notices)
         for form, group, _position in self._with_positions(before):
             if not form.has_notices:
@@ -148,12 +144,10 @@ class SubjectGroups:
                 yield form, group, position
 
     def publish_header(self, header: bytes, head: Head, before: Position) -> None:
-        """Publish a new block's header."""
         if self._headers:
             _publish(self._headers, render_header(header), head, before)
 
     def publish_block(self, rows: BlockRows, head: Head, before: Position) -> None:
-        """Publish a new block as a whole."""
         for contents, groups in list(self._blocks.items()):
             _publish(groups, contents.render(rows), head, before)
 
@@ -171,7 +165,6 @@ class SubjectGroups:
                     group.publish(event, position)
 
     def publish_receipts(self, view: Snapshot, rows: BlockRows, head: Head, before: Position) -> None:
-        """Publish a new block's receipts; `view` has the block."""
         if not self._receipts:
             return
         wanted = self._named.matching(rows[1])
@@ -226,9 +219,7 @@ class _BlockMessages:
         self._parts: dict[tuple[tuple[int, ...], bool], Parts] = {}
 
     def parts(self, indices: tuple[int, ...], cursors: bool) -> Parts:
-        """Return the events of the logs or transactions with these indices; groups with equal indices share
-        them.
-        """
+        """Return the events of these indices; groups with equal indices share them."""
         key = indices, cursors
         if (parts := self._parts.get(key)) is None:
             parts = self._parts[key] = list(self._split(indices[::-1] if self._removed else indices, cursors))

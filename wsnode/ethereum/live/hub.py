@@ -90,7 +90,7 @@ class Hub:
             self.head = view.head
             """The last published head, or the block below the dropped ones published so far."""
             self._has_begun = view.has_begun
-            """Whether that is a block of the chain: a light folder begins in place of its genesis block."""
+            """True if `head` is a block of the chain; a new light folder has none yet."""
         self._descent: ReorgInProgress | None = None
         self.parameters = 0
         """Number of addresses and topics named by all subscriptions."""
@@ -121,11 +121,9 @@ class Hub:
 
     @property
     def state(self) -> State:
-        """Return the states of the chain."""
         return self._chain.state
 
     def snapshot(self) -> Snapshot:
-        """Return a snapshot of the store as it is now."""
         return self._chain.snapshot()
 
     def advance(self) -> HeadChange:
@@ -188,13 +186,10 @@ class Hub:
 
     @property
     def meeting_point(self) -> Position | None:
-        """Return the position at which a subscription can go live; None while dropped blocks are
-        published.
-        """
+        """Return where a subscription can go live; None while dropped blocks are published."""
         return Position.after(self.head) if self._descent is None else None
 
     def live_position(self, subject: SubscriptionSpec) -> Position:
-        """Return the present position of live subscriptions with `subject`."""
         if self._descent is not None and not isinstance(subject, LogSpec):
             return Position.after(self._descent.ancestor)
         return Position.after(self.head)

@@ -21,24 +21,18 @@ class PendingTransaction(Protocol):
     """Transaction that came into the pool."""
 
     @property
-    def hash(self) -> bytes:
-        """Return the transaction's hash."""
-        ...
+    def hash(self) -> bytes: ...
 
     @property
     def size(self) -> int:
         """Return the transaction's size on the network, in bytes."""
-        ...
 
     @property
-    def sender(self) -> bytes:
-        """Return the sender's address."""
-        ...
+    def sender(self) -> bytes: ...
 
     @property
     def to(self) -> bytes | None:
         """Return the receiver's address, None for the creation of a contract."""
-        ...
 
 
 class PendingSpec(msgspec.Struct, frozen=True):
@@ -83,9 +77,7 @@ class PendingFeed:
         self._heard: dict[bytes, None] = {}
         """Hashes of transactions announced by other nodes that have not entered the pool since."""
         self._pooled: dict[bytes, None] | None = None
-        """Hashes of transactions in the pool that no other node has announced since; None while there is no
-        subscription to another node.
-        """
+        """Hashes in the pool that no other node announced since; None without a subscription to one."""
         self.render: Callable[[Any], bytes] = render_hash
         """Function that renders a whole transaction."""
 
@@ -109,13 +101,10 @@ class PendingFeed:
 
     @property
     def is_watched(self) -> bool:
-        """Return True if there is any subscription."""
         return bool(self._events or self._index)
 
     def hear(self, arrivals: Sequence[PendingTransaction]) -> None:
-        """Publish pending transactions of other nodes, each only once even if the pool has it before or
-        later.
-        """
+        """Publish other nodes' pending transactions, each once even if the pool has it before or later."""
         if self._pooled is None:
             self._pooled = dict.fromkeys(arrival.hash for arrival in self._kept)
         news = _without(arrivals, self._pooled)

@@ -61,7 +61,6 @@ class Position(msgspec.Struct, frozen=True):
 
     @property
     def head(self) -> Head:
-        """Return number and hash of the position's block."""
         return Head(BlockNumber(self.number), self.hash)
 
 

@@ -22,12 +22,10 @@ class ReceiptIndex:
         self._naming: defaultdict[bytes, set[Hashes]] = defaultdict(set)
 
     def add(self, hashes: Hashes) -> None:
-        """Add a set."""
         for transaction_hash in hashes:
             self._naming[transaction_hash].add(hashes)
 
     def remove(self, hashes: Hashes) -> None:
-        """Remove a set that was added."""
         for transaction_hash in hashes:
             self._naming[transaction_hash].discard(hashes)
             if not self._naming[transaction_hash]:

@@ -23,9 +23,7 @@ from wsnode.pubsub.subscription import Event, EventChannel, Subscription
 
 
 class StoreSubscription(Subscription):
-    """Subscription to `logs`, `newHeads` or `transactionReceipts`; events it has not received are in the
-    store.
-    """
+    """Subscription to stored events, like `logs` and `newHeads`; missed ones are read from the store."""
 
     def __init__(
         self,
@@ -49,7 +47,6 @@ class StoreSubscription(Subscription):
         return self._subject.weight
 
     def end(self) -> None:
-        """Stop all deliveries; may be called again."""
         if not self.ended:
             self._hub.parameters -= self.weight
             self._hub.forget(self._resume)
@@ -142,7 +139,6 @@ class StoreSubscription(Subscription):
         return False
 
     def _tell_reorganisation(self, change: ReorganisationNotice, position: Position) -> None:
-        """Send the notice of a reorganisation, which names each dropped block once."""
         cursor = self._subject.cursor(position) if self._subject.form.cursors else None
         self._tell(reorganisation_notice(change, cursor))
 
@@ -174,9 +170,7 @@ class PendingSubscription(Subscription):
         *,
         has_notices: bool = False,
     ) -> None:
-        """Make a subscription; with `has_notices` it gets the number of missed transactions, and a restart's
-        notice.
-        """
+        """Send the number of missed transactions and a restart's notice if it `has_notices`."""
         super().__init__(kind, channel)
         self._has_notices = has_notices
         self._hub = hub
@@ -187,16 +181,13 @@ class PendingSubscription(Subscription):
 
     @property
     def weight(self) -> int:
-        """Return the number of addresses that it names."""
         return self._subject.wanted.weight
 
     def begin(self) -> None:
-        """Join the group of its subject."""
         self._events = self._hub.pending.hold(self._subject)
         self._events.group.join(self)
 
     def end(self) -> None:
-        """Stop all deliveries; may be called again."""
         if not self.ended:
             self._hub.parameters -= self.weight
         super().end()
@@ -218,7 +209,6 @@ class PendingSubscription(Subscription):
         return False
 
     def final_notice(self) -> Event | None:
-        """Return the notice of a restart; None without notices."""
         return Event([restart_notice(None)]) if self._has_notices else None
 
 
@@ -230,15 +220,12 @@ class SyncSubscription(Subscription):
         self._feed = feed
 
     def begin(self) -> None:
-        """Join the group of the feed."""
         self._feed.group.join(self)
 
     def fall_behind(self, position: None, missed: int) -> None:
-        """Go live again once the client has read."""
         self.channel.catch_up(self)
 
     async def take_step(self) -> bool:
-        """Go live, and return False."""
         self._feed.group.join(self)
         return False
 

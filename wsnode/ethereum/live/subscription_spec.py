@@ -31,9 +31,7 @@ class Extensions(msgspec.Struct, frozen=True):
 
     @property
     def has_notices(self) -> bool:
-        """Return True if the subscription gets notices, messages that geth does not have and its clients may
-        reject.
-        """
+        """Return True if the subscription gets messages that geth lacks and its clients may reject."""
         return self.cursors or self.reorgs
 
 
@@ -46,20 +44,16 @@ class SubscriptionSpec(Protocol):
     @property
     def form(self) -> Extensions:
         """Return the additional members of its notifications."""
-        ...
 
     @property
     def weight(self) -> int:
         """Return the number of addresses and topics, or of transactions, that it names."""
-        ...
 
     def page(self, view: Snapshot, position: Position, target: Head, floor: Head | None) -> Pages:
         """Return the page of events after `position`, as the generators of `pages` do."""
-        ...
 
     def cursor(self, position: Position) -> Position:
         """Return `position` in the form of this kind's cursors."""
-        ...
 
 
 class LogSpec(msgspec.Struct, frozen=True):
@@ -70,15 +64,12 @@ class LogSpec(msgspec.Struct, frozen=True):
 
     @property
     def weight(self) -> int:
-        """Return the number of addresses and topics that it names."""
         return self.wanted.parameter_count
 
     def page(self, view: Snapshot, position: Position, target: Head, floor: Head | None) -> Pages:
-        """Return a page of logs: removed ones, down to `floor`, or new ones."""
         return log_page(view, self.wanted, position, target, floor)
 
     def cursor(self, position: Position) -> Position:
-        """Return `position`."""
         return position
 
 
@@ -89,11 +80,9 @@ class HeaderSpec(msgspec.Struct, frozen=True):
 
     @property
     def weight(self) -> int:
-        """Return 0."""
         return 0
 
     def page(self, view: Snapshot, position: Position, target: Head, floor: Head | None) -> Pages:
-        """Return a page of the following headers."""
         return header_page(view, position, target)
 
     def cursor(self, position: Position) -> Position:
@@ -109,15 +98,12 @@ class BlockSpec(msgspec.Struct, frozen=True):
 
     @property
     def weight(self) -> int:
-        """Return 0."""
         return 0
 
     def page(self, view: Snapshot, position: Position, target: Head, floor: Head | None) -> Pages:
-        """Return a page of the following blocks."""
         return block_page(view, self.contents, position, target)
 
     def cursor(self, position: Position) -> Position:
-        """Return the position after the block's header and before its logs."""
         return Position(position.number, position.hash, 0)
 
 
@@ -135,11 +121,9 @@ class MinedSpec(msgspec.Struct, frozen=True):
 
     @property
     def weight(self) -> int:
-        """Return the number of addresses that it names."""
         return self.wanted.weight
 
     def page(self, view: Snapshot, position: Position, target: Head, floor: Head | None) -> Pages:
-        """Return a page of transactions: those of removed blocks, or of following ones."""
         return mined_page(
             view,
             self.wanted,
@@ -162,15 +146,12 @@ class ReceiptSpec(msgspec.Struct, frozen=True):
 
     @property
     def weight(self) -> int:
-        """Return the number of transactions that it names."""
         return len(self.hashes)
 
     def page(self, view: Snapshot, position: Position, target: Head, floor: Head | None) -> Pages:
-        """Return a page of the following blocks' receipts, one item for each block."""
         return receipt_page(view, self.hashes, position, target)
 
     def cursor(self, position: Position) -> Position:
-        """Return the position after the block's header and before its logs."""
         return Position(position.number, position.hash, 0)
 
 

@@ -12,8 +12,7 @@ from wsnode.ethereum.live.receipts import HASH_BYTES
 
 
 class TransactionFilter(msgspec.Struct, frozen=True):
-    """Filter of pending transactions by their sender (one of `senders`) or their receiver (one of
-    `receivers`).
+    """Filter of pending transactions by sender (one of `senders`) or receiver (one of `receivers`).
 
     If only one of both is None, it selects no transaction; if both are None, all are selected.
     """
@@ -23,7 +22,6 @@ class TransactionFilter(msgspec.Struct, frozen=True):
 
     @property
     def selects_all(self) -> bool:
-        """Return True if every transaction is selected."""
         return self.senders is None and self.receivers is None
 
     @property
@@ -44,11 +42,9 @@ class MinedFilter(msgspec.Struct, frozen=True):
 
     @property
     def weight(self) -> int:
-        """Return the number of addresses that it names."""
         return sum((sender is not None) + (receiver is not None) for sender, receiver in self.pairs or ())
 
     def selects(self, sender: bytes, receiver: bytes | None) -> bool:
-        """Return True if a transaction with these parties is selected; a creation has no receiver."""
         if self.pairs is None or (sender, None) in self.pairs:
             return True
         return receiver is not None and ((None, receiver) in self.pairs or (sender, receiver) in self.pairs)
@@ -59,21 +55,17 @@ class MinedFilter(msgspec.Struct, frozen=True):
 
 
 class PendingIndex:
-    """Index of filters of pending transactions by address, to find those that match, however many there
-    are.
-    """
+    """Index of pending transactions' filters by address: a match does not visit the other filters."""
 
     def __init__(self) -> None:
         self._by_sender: defaultdict[bytes, set[TransactionFilter]] = defaultdict(set)
         self._by_receiver: defaultdict[bytes, set[TransactionFilter]] = defaultdict(set)
 
     def add(self, wanted: TransactionFilter) -> None:
-        """Add a filter."""
         for by_address, address in self._entries(wanted):
             by_address[address].add(wanted)
 
     def remove(self, wanted: TransactionFilter) -> None:
-        """Remove a filter that was added."""
         for by_address, address in self._entries(wanted):
             by_address[address].discard(wanted)
             if not by_address[address]:

@@ -31,11 +31,9 @@ class LogFilter(msgspec.Struct, frozen=True):
         return LogFilter(_sorted(self.addresses), topics, self.first, self.last)
 
     def between(self, first: int, last: int | None) -> "LogFilter":
-        """Return the filter with another range of blocks."""
         return LogFilter(self.addresses, self.topics, first, last)
 
     def covers(self, number: int) -> bool:
-        """Return True if logs of the block `number` can match."""
         return self.first <= number and (self.last is None or number <= self.last)
 
     def matches(self, log: Log) -> bool:

@@ -51,8 +51,7 @@ def is_read_sooner(values: int, logs: int, blocks: int) -> bool:
 def read_logs(
     reader: Reader, criteria: LogCriteria, begin: int, end: int, limit: int | None = None
 ) -> Search:
-    """Search the logs numbered `begin` to before `end`; the generator yields between slices and returns the
-    matches.
+    """Search the logs numbered `begin` to before `end`; yield between slices, and return the matches.
 
     With a `limit` the search ends with the slice that exceeds it.
     """
@@ -72,8 +71,7 @@ def read_logs(
 def search_logs(
     reader: Reader, criteria: LogCriteria, first: int, last: int, *, limit: int | None = None
 ) -> Search:
-    """Search the blocks `first` to `last`, all canonical; the generator yields between slices and returns the
-    matches.
+    """Search the canonical blocks `first` to `last`; yield between slices, and return the matches.
 
     With a `limit` the search ends at the first match beyond it, and then looks up no blocks.
     """
@@ -108,8 +106,7 @@ def look_up_logs(
 
 
 def first_logs(reader: Reader, criteria: LogCriteria, begin: int, end: int, most: int) -> Search:
-    """Search the logs numbered `begin` to before `end`, in any block, and return at most the first `most`
-    matches.
+    """Search the logs numbered `begin` to before `end`, in any block; return the first `most` matches.
 
     `exceeded` means that there are more; the generator yields between slices.
     """

@@ -17,9 +17,7 @@ from wsnode.store.table import RowCursor
 NO_CHUNK: Final = 1 << (8 * CHUNK_KEY)
 """Chunk number of an iterator at its end."""
 ROWS_A_SLICE: Final = 128
-"""Rows of one slice: a seek and reading its bitmap cost 1 to 10 microseconds, so a slice lasts about a
-millisecond.
-"""
+"""Rows of one slice, about a millisecond: a seek and reading its bitmap cost 1 to 10 microseconds."""
 _CHUNK_SIZE: Final = 1 << CHUNK_BITS
 
 
@@ -46,11 +44,9 @@ class ValueIterator:
         return 1
 
     def size(self) -> int:
-        """Return the size in bytes of the row in this chunk."""
         return len(self.row)
 
     def rows(self) -> list[bytes]:
-        """Return a list of the row in this chunk."""
         return [self.row]
 
 
@@ -66,8 +62,7 @@ class AnyValueIterator:
         self.chunk = -1
 
     def leap(self, target: int, most: int) -> int:
-        """Move to the first chunk at or after `target` that has any of the values, and return the number of
-        seeks.
+        """Move to the first chunk at or after `target` with any of the values; return the number of seeks.
 
         After `most` seeks, at least one, the rest of the way is left to the next call.
         """
@@ -84,11 +79,9 @@ class AnyValueIterator:
         return seeks
 
     def size(self) -> int:
-        """Return the size in bytes of the rows in this chunk."""
         return sum(value.size() for value in self._values if value.chunk == self.chunk)
 
     def rows(self) -> list[bytes]:
-        """Return the rows of all values in this chunk."""
         return [value.row for value in self._values if value.chunk == self.chunk]
 
 

@@ -37,7 +37,6 @@ class _Place:
             self.by_value[value].add(number)
 
     def discard(self, number: int, values: Iterable[bytes]) -> None:
-        """Remove a filter that was added with these values."""
         self.open.discard(number)
         for value in values:
             self.by_value[value].discard(number)
@@ -65,7 +64,6 @@ class FilterIndex(Generic[Owner]):
         return len(self._owners)
 
     def add(self, wanted: LogFilter, owner: Owner) -> int:
-        """Add a filter of `owner`, and return its number."""
         number = self._free.pop() if self._free else len(self._owners)
         self._owners[number] = wanted, owner
         self._addresses.add(number, wanted.addresses)
@@ -76,7 +74,6 @@ class FilterIndex(Generic[Owner]):
         return number
 
     def remove(self, number: int) -> None:
-        """Remove the filter with a number."""
         wanted, _owner = self._owners.pop(number)
         self._free.append(number)
         self._addresses.discard(number, wanted.addresses)
@@ -86,9 +83,7 @@ class FilterIndex(Generic[Owner]):
             numbers.discard(number)
 
     def matching(self, logs: Iterable[Log]) -> dict[Owner, list[int]]:
-        """Return, for each owner whose filter matches at least one of `logs`, the indices of these logs,
-        ascending.
-        """
+        """Return, for each owner with a matching filter, the ascending indices of the logs that match."""
         # Many logs of a block match equal sets of filters, which are expanded to owners once.
         alike: dict[bytes, tuple[BitMap, list[int]]] = {}
         for place, log in enumerate(logs):
@@ -104,7 +99,6 @@ class FilterIndex(Generic[Owner]):
         }
 
     def _numbers(self, log: Log) -> BitMap:
-        """Return the numbers of the filters that match a log."""
         address, topics = log
         found = self._addresses.taking(address) & self._at_most[len(topics)]
         for place, topic in zip(self._topics, topics, strict=False):

@@ -1,6 +1,4 @@
-"""Logs below the first block of a forked chain, fetched by `eth_getLogs` from the other chain's node in
-ranges.
-"""
+"""Logs below the first block of a fork, fetched in ranges by `eth_getLogs` from the other chain's node."""
 
 from collections.abc import Sequence
 from itertools import pairwise
@@ -38,7 +36,6 @@ class UpstreamLog(msgspec.Struct, frozen=True):
 
     @property
     def place(self) -> LogPosition:
-        """Return block number and index of the log."""
         return self.number, self.index
 
 

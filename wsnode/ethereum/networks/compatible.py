@@ -53,7 +53,6 @@ def _gnosis(
 
 
 def _polygon(names: tuple[str, ...], title: str, chain_id: int, genesis_hash: str) -> Network:
-    """Return a chain of Polygon PoS."""
     return Network(
         names=names,
         title=title,

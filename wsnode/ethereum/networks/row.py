@@ -85,7 +85,6 @@ class Network(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def chain_id(self) -> int:
-        """Return the chain id."""
         found: int = self.config["chainId"]
         return found
 

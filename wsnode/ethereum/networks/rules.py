@@ -11,8 +11,7 @@ MIN_PRICE: Final = "minBlobGasPrice"
 
 
 def rules_at(network: Network, timestamp: int) -> tuple[str, dict[str, int] | None] | None:
-    """Return the newest fork by time of a chain at `timestamp`, and the blob schedule then, None without
-    blobs.
+    """Return the newest fork by time of a chain at `timestamp`, and its blob schedule, None without blobs.
 
     The fork has its name in the table of forks, in lower case. None before the first fork by time.
     """

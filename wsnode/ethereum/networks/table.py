@@ -29,8 +29,7 @@ class UnknownNetworkError(ValueError):
 
 
 def find_network(name: str) -> Network:
-    """Return the chain with a name, an alias or a decimal chain id; the id may be of a chain outside the
-    table.
+    """Return the chain with a name, an alias or a decimal chain id, which the table may lack.
 
     Raises:
         UnknownNetworkError: No chain has the name.
@@ -56,9 +55,7 @@ def unknown_network(chain_id: int) -> Network:
 
 
 def unknown_chain(spec: "ChainSpec") -> str | None:
-    """Return a warning about a chain outside the table whose family was not named, None for any other
-    chain.
-    """
+    """Return a warning about a chain outside the table without a named family, None for any other."""
     is_described = spec.genesis_hash != UNKNOWN_GENESIS or spec.family != "ethereum"
     if is_described or spec.chain_id in _BY_ID:
         return None
@@ -80,9 +77,7 @@ def named(chain_id: int) -> str:
 
 
 def network_of(chain_id: int, genesis_hash: bytes) -> Network | None:
-    """Return the row of a chain id and a genesis hash, since ids are not unique; None if the table has no
-    such chain.
-    """
+    """Return the row with a chain id and a genesis hash, since ids are not unique; None if there is none."""
     found = _BY_ID.get(chain_id)
     if found is None:
         return None
@@ -91,9 +86,7 @@ def network_of(chain_id: int, genesis_hash: bytes) -> Network | None:
 
 
 def unproved_members(family: str) -> str | None:
-    """Return a sentence on members that a family's objects lack because no root commits to them, None if none
-    do.
-    """
+    """Return a sentence on the members that a family lacks, as no root commits to them; None if none."""
     return arbitrum.LEFT_OUT if family == arbitrum.FAMILY else None
 
 

@@ -40,9 +40,7 @@ class PayloadAttributes(msgspec.Struct, frozen=True, kw_only=True):
         return _VERSIONS.get(tuple(member is not None for member in members), 0)
 
     def identity(self, parent: bytes, method_version: int) -> bytes:
-        """Return the payload id, 8 bytes: the method's version, and a hash of the parent and the
-        attributes.
-        """
+        """Return the payload id, 8 bytes: the method's version, and a hash of parent and attributes."""
         content = msgspec.msgpack.encode((bytes(parent), self), enc_hook=bytes)
         return bytes((method_version,)) + keccak256(content)[:7]
 

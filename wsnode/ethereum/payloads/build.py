@@ -40,7 +40,6 @@ class PayloadBuild:
         self.pool_version = pool_version
 
     def end(self) -> None:
-        """Stop building the payload."""
         self.is_over = True
         self.is_begun.set()
         self.is_full.set()

@@ -1,5 +1,4 @@
-"""Builds of payloads: each begins with an empty block, and is improved as the pool changes until it is
-fetched.
+"""Builds of payloads: each begins with an empty block, and improves with the pool until it is fetched.
 
 Source: execution-apis, src/engine/paris.md, "Payload building".
 """
@@ -33,9 +32,7 @@ PAUSE_SECONDS: Final = 0.5
 SLOT_SECONDS: Final = 12
 """Seconds after its timestamp for which a payload is improved."""
 FULL_SECONDS: Final = 0.5
-"""Seconds for which a fetch of a payload waits for its first transactions; consensus clients wait one
-second.
-"""
+"""Seconds that a fetch waits for a payload's first transactions; consensus clients wait one second."""
 
 logger = logging.getLogger("wsnode.engine")
 
@@ -75,7 +72,6 @@ class PayloadBuilds:
         return identity
 
     def find(self, identity: bytes) -> PayloadBuild | None:
-        """Return the build with a payload id, None if there is none."""
         return self._builds.get(identity)
 
     async def take(self, build: PayloadBuild) -> BuiltBlock | None:
@@ -88,7 +84,6 @@ class PayloadBuilds:
         return build.block
 
     async def run(self) -> None:
-        """Build and improve the payloads that have begun, for ever."""
         while True:
             self._has_begun = trio.Event()
             active = [build for build in self._builds.values() if self._is_active(build)]

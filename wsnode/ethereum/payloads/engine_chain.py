@@ -53,7 +53,6 @@ class OrphanBlocks:
         return len(self._blocks)
 
     def add(self, block: UnverifiedBlock) -> None:
-        """Keep a block."""
         self.pop(block.hash)
         self._blocks[block.hash] = block
         self._bytes += _size(block)
@@ -61,7 +60,6 @@ class OrphanBlocks:
             self.pop(next(iter(self._blocks)))
 
     def get(self, block_hash: bytes) -> UnverifiedBlock | None:
-        """Return a waiting block, None if it does not wait."""
         return self._blocks.get(block_hash)
 
     def pop(self, block_hash: bytes) -> None:
@@ -84,9 +82,7 @@ def _size(block: UnverifiedBlock) -> int:
 
 
 COMING_SECONDS: Final = 1.0
-"""Seconds for which a call waits for blocks being fetched; consensus clients wait eight seconds for the
-call.
-"""
+"""Seconds that a call waits for blocks being fetched; consensus clients wait eight for the call."""
 MAX_MALFORMED: Final = 1024
 _OF_THE_HASH: Final = "block_hash"
 
@@ -124,9 +120,7 @@ class MalformedPayload(msgspec.Struct, frozen=True):
 
 
 class EngineChain:
-    """Chain that verifies payloads and moves its head as a consensus client asks; `line` keeps calls in
-    order.
-    """
+    """Chain that verifies payloads and sets its head for a consensus client; `line` keeps calls in order."""
 
     def __init__(self, chain: Chain, tree: LiveTree, want: Want | None = None) -> None:
         """Make the chain; `want` fetches blocks, None if only the consensus client sends them."""
@@ -180,8 +174,7 @@ class EngineChain:
         return status
 
     async def choose(self, head: Hash32, safe: Hash32 | None, finalized: Hash32 | None) -> PayloadStatus:
-        """Set the head, the safe and the finalized block, if all needed blocks are known, and return the
-        status.
+        """Set the head, the safe and the finalized block if all needed blocks are known; return the status.
 
         Raises:
             ForkchoiceError: The blocks are not on one chain.
@@ -196,9 +189,7 @@ class EngineChain:
         return status
 
     def not_ready_reason(self) -> str | None:
-        """Return the reason for which the node should not be asked now, None unless blocks cannot be
-        stored.
-        """
+        """Return why the node should not be asked now; None unless blocks cannot be stored."""
         return "blocks cannot be stored" if self.is_unstored else None
 
     @contextmanager

@@ -44,9 +44,7 @@ def blob_and_proofs(blob: Blob) -> list[bytes]:
 
 
 def cells_and_proofs(blob: Blob, cells: bytes, indices: Sequence[int]) -> list[bytes]:
-    """Return the cells of a blob with these indices, and their proofs, in pieces; `cells` has all cells in
-    order.
-    """
+    """Return the cells with these indices and their proofs, in pieces; `cells` has all cells in order."""
     size = len(cells) // CELLS
     named = (cells[index * size : (index + 1) * size] for index in indices)
     proofs = [blob.proofs[index] for index in indices]

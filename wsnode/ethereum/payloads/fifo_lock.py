@@ -30,7 +30,6 @@ class LockTicket:
             self._is_first.set()
 
     async def wait_turn(self) -> None:
-        """Wait until all earlier tickets have been given up."""
         await self._is_first.wait()
 
     def __enter__(self) -> Self:

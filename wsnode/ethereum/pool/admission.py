@@ -54,8 +54,7 @@ def _check_order(
 
 
 def beyond_queue(sender: SenderQueue, entry: PoolEntry, limits: PoolLimits) -> list[PoolEntry]:
-    """Return the last of an account's queued transactions if this one exceeds the queue's limit, else
-    nothing.
+    """Return the last queued transaction of an account if this one exceeds the queue's limit, else [].
 
     Raises:
         PoolError: This one itself is the last.
@@ -126,9 +125,7 @@ def check_admission(
 
 
 def _check_gap(contents: TransactionIndex, sender: SenderQueue, entry: PoolEntry, limits: PoolLimits) -> None:
-    """Check the nonce of a blob transaction: an account may leave gaps only from nonce 9 on, two from nonce
-    99 on.
-    """
+    """Check a blob transaction's nonce: an account may leave a gap from nonce 9 on, two from 99 on."""
     if entry.nonce <= sender.next_nonce:
         return
     allowed = min(

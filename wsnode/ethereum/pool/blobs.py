@@ -22,7 +22,6 @@ class Blob(msgspec.Struct, frozen=True):
 
     @property
     def has_cell_proofs(self) -> bool:
-        """Return True if there is one proof for each cell."""
         return len(self.proofs) == CELLS
 
     @property
@@ -50,7 +49,6 @@ class Blobs:
         return len(self._blobs)
 
     def get(self, versioned_hash: bytes) -> Blob | None:
-        """Return the blob of a versioned hash, None if it is not kept."""
         return self._blobs.get(versioned_hash)
 
     def add(self, blobs: Iterable[Blob]) -> None:

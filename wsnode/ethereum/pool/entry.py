@@ -36,7 +36,6 @@ class PoolEntry(msgspec.Struct, frozen=True, gc=False, eq=False):
 
     @property
     def is_blob(self) -> bool:
-        """Return True if it carries blobs."""
         return self.max_blob_fee is not None
 
     def tip(self, base_fee: int | None) -> int:

@@ -33,9 +33,7 @@ def insufficient_funds(balance: int, cost: int) -> PoolError:
 
 
 def overdraft(balance: int, spent: int, cost: int) -> PoolError:
-    """Return the error for a transaction that together with the executable ones costs more than the
-    balance.
-    """
+    """Return the error for a transaction whose cost with the executable ones' exceeds the balance."""
     details = f"balance {balance}, queued cost {spent}, tx cost {cost}, overshot {spent + cost - balance}"
     return _insufficient(details)
 

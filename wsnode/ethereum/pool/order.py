@@ -29,9 +29,7 @@ class BlockSpace(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class TransactionOrder(StrEnum):
-    """Order in which a block takes the accounts' next transactions: `fees` or `fifo`, as anvil's
-    `--order`.
-    """
+    """Order in which a block takes the accounts' next transactions, as anvil's `--order`."""
 
     FEES = "fees"
     """Best tip first, as in geth."""

@@ -81,17 +81,13 @@ class TransactionPool(PoolView):
         self.version = 0
         """Number that differs after every change."""
         self.on_dropped: list[OnHashes] = []
-        """Callbacks with hashes of transactions dropped for any reason but inclusion, replacement among
-        them.
-        """
+        """Callbacks with hashes of transactions dropped for any reason but inclusion, also by replacement."""
         self.on_returned: list[OnHashes] = []
         """Callbacks with hashes of transactions that returned from removed blocks."""
         self.on_version: list[Callable[[], None]] = []
         """Callbacks at each new version, perhaps in the middle of a change."""
         self.next_gas_limit: Callable[[Header], int] | None = None
-        """Function that returns the gas limit of the block after a head; None for the head's own, as in
-        geth.
-        """
+        """Function that returns the gas limit of the block after a head; None for the head's own (geth)."""
         self.blobs: Blobs | None = None
         """Store of the transactions' blobs; None if blobs are only checked and then dropped."""
         super().__init__()
@@ -170,13 +166,10 @@ class TransactionPool(PoolView):
         return True
 
     def clear(self) -> None:
-        """Remove all transactions."""
         self._drop(list(self._contents.entries.values()))
 
     def put_back(self, transactions: Iterable[PooledTransaction]) -> list[PoolEntry]:
-        """Add transactions that were here before, if they are admissible; return those that are
-        executable.
-        """
+        """Add transactions that were here before, if admissible; return those that are executable."""
         promoted = []
         for transaction in transactions:
             try:

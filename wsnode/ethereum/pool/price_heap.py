@@ -10,9 +10,7 @@ Worth: TypeAlias = tuple[int, int, int]
 
 
 def worth(entry: PoolEntry, base_fee: int | None) -> Worth:
-    """Return the sort key of a transaction by price: tip in the next block, then maximum fee, then maximum
-    tip.
-    """
+    """Return the sort key of a transaction: tip in the next block, maximum fee, maximum tip."""
     return entry.tip(base_fee), entry.max_fee, entry.max_priority_fee
 
 
@@ -30,7 +28,6 @@ class PriceHeap:
         self._heap = None
 
     def add(self, entry: PoolEntry) -> None:
-        """Add a transaction to the heap."""
         if self._heap is not None:
             heapq.heappush(self._heap, self._item(entry))
 

@@ -43,11 +43,9 @@ class PoolView:
         return [sender for _, sender in sorted(self._contents.senders.items())]
 
     def sender(self, address: bytes) -> SenderQueue | None:
-        """Return an account's transactions, None if it has none."""
         return self._contents.senders.get(address)
 
     def find(self, transaction_hash: bytes) -> PooledTransaction | None:
-        """Return a transaction by hash, None if it is not in the pool."""
         entry = self._contents.entries.get(transaction_hash)
         return None if entry is None else entry.transaction
 

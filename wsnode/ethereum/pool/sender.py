@@ -43,17 +43,14 @@ class SenderQueue:
 
     @property
     def next_nonce(self) -> Nonce:
-        """Return the nonce after the pending ones."""
         return self.account.nonce + len(self.pending)
 
     @property
     def transactions(self) -> Iterator[PoolEntry]:
-        """Return an iterator over all of its transactions."""
         return chain(self.pending, self.queued.values())
 
     @property
     def blob_transactions(self) -> int:
-        """Return the number of its transactions with blobs."""
         return sum(entry.is_blob for entry in self.transactions)
 
     def has_others(self, entry: PoolEntry) -> bool:
@@ -62,11 +59,9 @@ class SenderQueue:
         return first.is_blob != entry.is_blob
 
     def is_pending(self, nonce: Nonce) -> bool:
-        """Return True if the transaction with this nonce is pending."""
         return self.account.nonce <= nonce < self.next_nonce
 
     def at(self, nonce: Nonce) -> PoolEntry | None:
-        """Return the transaction with this nonce, None if there is none."""
         if self.is_pending(nonce):
             return self.pending[nonce - self.account.nonce]
         return self.queued.get(nonce)

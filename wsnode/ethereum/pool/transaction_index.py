@@ -23,7 +23,6 @@ class TransactionIndex:
 
     @property
     def queued(self) -> int:
-        """Return the number of transactions that wait for an earlier nonce or for funds."""
         return len(self.entries) - self.pending
 
     @property
@@ -32,9 +31,7 @@ class TransactionIndex:
         return sum(entry.is_blob for sender in self.senders.values() for entry in sender.queued.values())
 
     def put(self, sender: SenderQueue, entry: PoolEntry) -> list[PoolEntry]:
-        """Add a transaction, replacing one with the same nonce; return the transactions that became
-        executable.
-        """
+        """Add a transaction or replace that with its nonce; return those that became executable."""
         with_sender = self.senders.setdefault(entry.sender, sender)
         before = len(with_sender.pending)
         is_pending = with_sender.is_pending(entry.nonce)
@@ -51,7 +48,6 @@ class TransactionIndex:
         return promoted
 
     def drop(self, entry: PoolEntry) -> None:
-        """Remove a transaction."""
         sender = self.senders[entry.sender]
         before = len(sender.pending)
         sender.remove(entry)

@@ -210,7 +210,6 @@ def _position_of(reader: Reader) -> HeadPosition | None:
 
 
 def _configs_differ(stored: bytes, given: bytes) -> bool:
-    """Return True if two genesis files differ in their `config`."""
     return _config(stored) != _config(given)
 
 

@@ -23,9 +23,7 @@ IMPORT = "wsnode import eth"
 
 
 MAX_GENESIS_BYTES: Final = 1 << 30
-"""Maximum number of bytes of a genesis file; with the accounts of a whole chain it has hundreds of
-megabytes.
-"""
+"""Maximum bytes of a genesis file; with the accounts of a whole chain it has hundreds of megabytes."""
 
 
 class _Genesis(msgspec.Struct, rename="camel"):
@@ -39,7 +37,6 @@ class ChainFolder(msgspec.Struct, frozen=True):
 
     @property
     def chain(self) -> Path:
-        """Return the path of the store's folder."""
         return self.path / "chain"
 
     @property
@@ -49,7 +46,6 @@ class ChainFolder(msgspec.Struct, frozen=True):
 
     @property
     def genesis(self) -> Path:
-        """Return the path of the genesis file."""
         return self.path / "genesis.json"
 
     def read_genesis(self) -> bytes:

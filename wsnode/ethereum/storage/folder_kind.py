@@ -11,9 +11,7 @@ from wsnode.ethereum.storage.tables import (
 )
 
 BLOCKS_A_SECOND: Final = 10
-"""Maximum number of blocks of a second in a window by time: it bounds the window if timestamps do not
-grow.
-"""
+"""Maximum blocks of a second in a window by time: it bounds the window if timestamps do not grow."""
 
 
 class FolderKind(msgspec.Struct, frozen=True):

@@ -34,9 +34,7 @@ def access_list(reader: Reader, block_hash: bytes) -> bytes | None:
 
 
 def upstream_receipts(reader: Reader, block_hash: bytes) -> bytes | None:
-    """Return the receipts row from other nodes of a block that was never canonical here, None if there is
-    none.
-    """
+    """Return a receipts row that other nodes sent of a block never canonical here, None without one."""
     return reader.get(SIDE_BLOCKS, block_hash + _UPSTREAM_RECEIPTS)
 
 

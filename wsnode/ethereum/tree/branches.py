@@ -47,20 +47,17 @@ class KnownBlocks:
         return None if header is None else self._view.parent_hash(header)
 
     def total_difficulty(self, block_hash: bytes) -> int | None:
-        """Return the total difficulty of a block, None if it is unknown."""
         if (candidate := self._candidates.get(block_hash)) is not None:
             return candidate.total_difficulty
         return self._view.total_difficulty_of(block_hash)
 
     def header(self, block_hash: bytes) -> bytes | None:
-        """Return the header row of a block, None if it is unknown."""
         if (number := self._view.number_of(block_hash)) is not None:
             return self._view.header(number)
         candidate = self._candidates.get(block_hash)
         return self._view.side_header(block_hash) if candidate is None else candidate.block.header
 
     def rows(self, block_hash: bytes) -> BlockRows | None:
-        """Return header and body row of a block, None if it is unknown."""
         candidate = self._candidates.get(block_hash)
         return self._view.block_rows(block_hash) if candidate is None else candidate.rows
 

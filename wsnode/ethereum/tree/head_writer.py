@@ -1,6 +1,4 @@
-"""Tree of blocks in a process that serves the chain: one change at a time, in a thread, published when
-complete.
-"""
+"""Tree of a served chain: one change at a time, in a thread, published when complete."""
 
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager
@@ -55,30 +53,18 @@ class LiveTree:
             yield self.tree
 
     async def judge(self, block: UnverifiedBlock) -> Status:
-        """Execute a block on its parent and return its status; the head does not change.
-
-        Raises:
-            StateError, StoreError: A store cannot be read or written.
-        """
+        """Execute a block, and return its status as `BlockTree.judge` does."""
         async with self.turn() as tree:
             return await in_thread(partial(tree.judge, block))
 
     async def append(self, block: UnverifiedBlock) -> Status:
-        """Return the status of a block; a valid child of the head becomes the head, and is published.
-
-        Raises:
-            StateError, StoreError: A store cannot be read or written.
-        """
+        """Return the status of a block as `BlockTree.append` does, and publish a new head."""
         async with self.turn() as tree:
             with self.telling():
                 return await in_thread(partial(tree.append, block))
 
     async def hold(self, block: UnverifiedBlock) -> Status:
-        """Return the status of a block by its header alone, as `BlockTree.hold`.
-
-        Raises:
-            StoreError: A store cannot be read, or written.
-        """
+        """Return the status of a block by its header alone, as `BlockTree.hold` does."""
         async with self.turn() as tree:
             return await in_thread(partial(tree.hold, block))
 

@@ -11,9 +11,7 @@ from wsnode.ethereum.snapshot import Snapshot
 from wsnode.ethereum.tree.head_writer import LiveTree, in_thread
 
 PRUNED_AT_ONCE: Final = 1
-"""Blocks pruned in one transaction: other writers wait for it, and its Python part holds back other
-threads.
-"""
+"""Blocks pruned in one transaction: it delays other writers, and its Python part other threads."""
 VALUES_AT_ONCE: Final = 256
 """Values of the state visited in one transaction: about a millisecond."""
 SIDE_BLOCKS_AT_ONCE: Final = 64

@@ -24,18 +24,14 @@ class SideBlock(msgspec.Struct, frozen=True):
     size: int
     """Approximate bytes in memory."""
     root: Head | None = None
-    """Last committed block below it at its execution, the base of its state's changes; None if not
-    executed.
-    """
+    """Last committed block below it at its execution, the base of its changes; None if not executed."""
 
     @property
     def head(self) -> Head:
-        """Return its number and hash."""
         return Head.of(self.block)
 
     @property
     def rows(self) -> Rows:
-        """Return its header row and body row."""
         return self.block.header, self.block.body
 
 
@@ -63,11 +59,9 @@ class SideBlocks:
         return iter(self._blocks.values())
 
     def get(self, block_hash: bytes) -> SideBlock | None:
-        """Return a block, None if it is not in memory."""
         return self._blocks.get(Hash32(block_hash))
 
     def add(self, candidate: SideBlock) -> None:
-        """Keep a block."""
         self.pop(candidate.block.hash)
         self._blocks[candidate.head.hash] = candidate
         self._bytes += candidate.size
@@ -91,7 +85,6 @@ class SideBlocks:
             self._blocks[Hash32(block_hash)] = candidate
 
     def pop(self, block_hash: bytes) -> SideBlock | None:
-        """Remove a block and return it, None if it is not in memory."""
         candidate = self._blocks.pop(Hash32(block_hash), None)
         if candidate is not None:
             self._bytes -= candidate.size
@@ -110,12 +103,10 @@ class SideBlocks:
         return evicted
 
     def forget_up_to(self, number: int) -> None:
-        """Remove all blocks up to `number`."""
         for candidate in [each for each in self if each.block.number <= number]:
             self.pop(candidate.block.hash)
 
     def clear(self) -> None:
-        """Remove all blocks."""
         self._blocks.clear()
         self._bytes = 0
 

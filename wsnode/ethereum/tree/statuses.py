@@ -16,9 +16,7 @@ class ValidBlock(msgspec.Struct, frozen=True):
 
 
 class InvalidBlock(msgspec.Struct, frozen=True):
-    """Status of an invalid block or a descendant of one; `error` names the invalid block, the rule, and both
-    values.
-    """
+    """Status of an invalid block or a descendant of one; `error` names block, rule and both values."""
 
     latest_valid: Hash32
     """Parent hash of the lowest invalid block."""

@@ -206,9 +206,7 @@ class BlockTree(Appender):
 
     @contextmanager
     def _tearing(self) -> Iterator[None]:
-        """Mark the tree as torn if the block fails, for the next change to mend: `extend` and `store` may run
-        at the same time.
-        """
+        """Mark the tree as torn on a failure; the next change mends it. `extend` may run beside `store`."""
         try:
             yield
         except BaseException:
@@ -248,9 +246,7 @@ class BlockTree(Appender):
         return HeadChange(tuple(removed), tuple(added))
 
     def _drop(self, branch: Branch) -> None:
-        """Drop the blocks of a branch that were appended to the head or to an earlier block, committed or
-        not.
-        """
+        """Drop the appended blocks of a branch, stored or not."""
         self.chain.discard()
         self.reset()
         if self.head.hash in branch.blocks:
@@ -265,9 +261,7 @@ class BlockTree(Appender):
         self._judge.candidates.rebase(frozenset[bytes](branch.blocks))
 
     def _put(self, block_hash: Hash32) -> InvalidBlockError | None:
-        """Append a known block to the head, executing it if it has not been executed; return the rule that it
-        breaks, None if it is valid.
-        """
+        """Append a known block to the head, executing it if needed; return the broken rule, None if valid."""
         candidate = self._judge.candidates.get(block_hash)
         if candidate is not None and isinstance(candidate.block, BuiltBlock):
             self.accept(candidate.block)

@@ -1,7 +1,7 @@
-"""The judging of blocks: the candidates in memory, the refused blocks, and the execution that decides.
+"""Validation of blocks beside the head: side blocks in memory, errors of invalid blocks, and execution.
 
-To judge a block is to execute it beside the head. The changes of executed blocks stay in memory, so that
-making one of them the head writes them and executes nothing again.
+The changes of executed blocks stay in memory, so that making one of them the head writes them and executes
+nothing again.
 """
 
 from typing import Final, TypeAlias
@@ -40,7 +40,6 @@ class InvalidBlocks:
         return found
 
     def add(self, block_hash: bytes, invalid: InvalidBlock) -> InvalidBlock:
-        """Record the error of a block and return it."""
         self._blocks.pop(Hash32(block_hash), None)
         self._blocks[Hash32(block_hash)] = invalid
         if len(self._blocks) > MAX_REFUSED:
@@ -49,7 +48,7 @@ class InvalidBlocks:
 
 
 class BlockValidator:
-    """Judges blocks of one chain; keeps the good ones as candidates for the head, remembers the others."""
+    """Validator of a chain's blocks: it keeps valid ones as candidates for the head, and errors of others."""
 
     def __init__(self, chain: Chain) -> None:
         self._chain = chain
@@ -68,9 +67,7 @@ class BlockValidator:
         return ValidBlock(tried.head) if isinstance(tried, SideBlock) else tried
 
     def hold(self, view: Snapshot, block: UnverifiedBlock) -> Status:
-        """Return the status of a block by its header alone; a block with a valid header becomes a
-        candidate.
-        """
+        """Return the status of a block by its header alone; one with a valid header becomes a candidate."""
         if (found := self._known(view, block)) is not None:
             return found
         blocks = KnownBlocks(view, self.candidates)
@@ -88,7 +85,6 @@ class BlockValidator:
         return None
 
     def _refuse(self, block: UnverifiedBlock, error: InvalidBlockError) -> InvalidBlock:
-        """Record the error of a block and return it."""
         invalid = InvalidBlock(Hash32(block.parent_hash), error)
         if not block.has_own_body:
             # The sender of a wrong body must not cause the block with this hash to be refused.

@@ -33,9 +33,7 @@ from wsnode.upstream.errors import UpstreamError
 
 HEADERS: Final = 32
 BLOCKS: Final = 4
-"""Number of headers in one page, and in `BLOCKS` of whole blocks or their receipts; each page is one
-batch.
-"""
+"""Headers in one page; `BLOCKS` is for whole blocks and for receipts. Each page is one batch."""
 ATTEMPTS: Final = 3
 """Attempts to fetch a page while the node is busy or the connection is lost."""
 FINAL: Final = ("refused", "invalid")

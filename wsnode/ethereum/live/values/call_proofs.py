@@ -18,17 +18,15 @@ class CallProofs:
     """Requests for proofs of values that calls read, within the bound after one block."""
 
     def __init__(self, hub: Hub, table: LiveCalls, most: int) -> None:
-        """Make it; at most `most` values are requested after each block."""
+        """Request at most `most` values after each block."""
         self._hub = hub
         self._table = table
         self._most = most
         self._left = self._left_late = 0
-        """Values that may still be requested after this block: `_left` for due calls, `_left_late` for late
-        ones.
-        """
+        """Values that may still be requested after this block; `_left_late` is for late calls."""
 
     def begin(self, *, is_late: bool) -> None:
-        """Begin with another block; late lists get half of its values."""
+        """Begin another block, with a new bound; late lists get half of it."""
         self._left_late = self._most // 2 if is_late else 0
         self._left = self._most - self._left_late
 
@@ -49,8 +47,7 @@ class CallProofs:
             return
 
     async def fetch(self, error: MissingStateError, *, is_late: bool = False) -> bool:
-        """Have other nodes prove the values missing in a run; return False if the bound after this block is
-        reached.
+        """Have other nodes prove the values missing in a run; return False once the block's bound is reached.
 
         Raises:
             RpcError: No node proves them.

@@ -29,9 +29,7 @@ class CallSubscription(ValueSubscription[CallWatch]):
         cursor: StateCursor | None,
         on_end: Callable[[], None],
     ) -> None:
-        """Make a subscription; equal calls have equal keys, and the client has the outcomes after `cursor`,
-        if given.
-        """
+        """Make a subscription; equal calls have equal keys. The client has those up to `cursor`, if any."""
         super().__init__("calls", channel, hub, form, cursor, len(messages), on_end)
         self._feed = feed
         self._hold = partial(feed.hold, key, messages, client)
@@ -40,7 +38,6 @@ class CallSubscription(ValueSubscription[CallWatch]):
         """Number of the first run (`CallFeed.looks`) whose outcomes are recent enough."""
 
     def end(self) -> None:
-        """Stop all deliveries; may be called again."""
         self._feed.forget(self._resume)
         if self._earlier is not None:
             self._feed.stop_looking_back(self._earlier)

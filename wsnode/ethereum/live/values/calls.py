@@ -162,14 +162,11 @@ class CallFeed:
         return earlier
 
     def stop_looking_back(self, earlier: HistoricalOutcomes) -> None:
-        """Stop finding outcomes at an earlier state."""
         earlier.is_over = True
         self._earlier.pop(earlier, None)
 
     def cursor_of(self, watch: CallWatch) -> StateCursor | None:
-        """Return the cursor of the last state for which a watch's subscribers had all outcomes, None before
-        the first one.
-        """
+        """Return the last state at which a watch's subscribers had all outcomes; None before the first."""
         place = self.place_of(watch)
         return None if place is None else place.cursor
 
@@ -223,9 +220,7 @@ class CallFeed:
             self._hub.call_once_looked(self._look_soon)
 
     async def _prepare(self, view: Snapshot) -> bool:
-        """Have the values read by calls proved, in a light folder; return True if they are, False if the head
-        changed.
-        """
+        """Have the values that calls read proved, in a light folder; return False if the head changed."""
         if not view.is_light:
             return True
         self._proofs.begin(is_late=self.table.is_too_late)
@@ -262,8 +257,7 @@ class CallFeed:
         self._publish()
 
     def _step_table(self, view: Snapshot, *, is_first: bool) -> None:
-        """Mark the calls whose values differ from the last step's state as due, or all if the changes are
-        unknown.
+        """Mark calls whose values differ from the last step's as due; all if the changes are unknown.
 
         Changes are found from the last remembered state on the chain: from it steps lead to the last step,
         whose blocks may have left the chain or been patched, and the state's lists of changes lead to the new
@@ -354,9 +348,7 @@ class CallFeed:
             self._pinned = None
 
     async def _fetch_late(self, view: Snapshot, error: MissingStateError, *, is_last: bool) -> bool:
-        """Fetch missing values; return True if they are there, False if the fetch failed, which the run after
-        the next step reports.
-        """
+        """Fetch missing values; return False if that failed: the run after the next step reports it."""
         try:
             return await self._fetch(view, error, is_last=is_last, is_late=True)
         except RpcError:

@@ -58,9 +58,7 @@ def _is_in(key: Key, changed: Changed) -> bool:
 
 @contextmanager
 def published_view(hub: Hub) -> Iterator[tuple[Snapshot, StateCursor] | None]:
-    """Yield a snapshot of the head and its cursor; None while the head is being published, or if it is no
-    longer canonical.
-    """
+    """Yield the head's snapshot and cursor; None while it is being published, or if it left the chain."""
     with hub.snapshot() as view:
         found: tuple[Snapshot, StateCursor] | None = None
         if hub.meeting_point is not None and view.head == hub.head and view.has_begun:
@@ -106,9 +104,7 @@ class StateFeed:
             yield view
 
     def hold(self, keys: tuple[Key, ...], view: Snapshot) -> WatchedKeys:
-        """Return the watch of these keys; each call is undone by one of `release`. `view` is yielded by the
-        feed.
-        """
+        """Return the watch of these keys, undone by `release`; `view` is yielded by the feed."""
         if (watch := self._watches.get(keys)) is None:
             values = read_values(view.state, view.head, keys)
             watch = self._watches[keys] = WatchedKeys(self._hub.fan_out, keys, values)
@@ -174,9 +170,7 @@ def cursor_at(view: Snapshot) -> StateCursor:
 
 
 def proved_cursor(view: Snapshot, head: Head) -> StateCursor:
-    """Return the cursor of a canonical block in a light folder; the engine receives the block's state
-    root.
-    """
+    """Return the cursor of a light folder's canonical block, and note its state root in the engine."""
     header = view.header(head.number)
     assert header is not None, "it is canonical"
     root = header_fields(header).state_root

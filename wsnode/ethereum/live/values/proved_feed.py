@@ -31,9 +31,7 @@ from wsnode.jsonrpc.errors import RpcError
 from wsnode.pubsub.fan_out import FanOut
 
 ROUNDS: Final = 4
-"""Rounds of proofs: the block's root, its accounts, slots of accounts with a changed storage root, and a
-spare.
-"""
+"""Rounds of proofs: the root, accounts, slots of accounts with a changed storage root, and a spare."""
 KEYS_AT_ONCE: Final = 2_000
 """Number of keys, after which no further watch joins a turn."""
 NO_ROOT: Final = bytes(32)
@@ -82,9 +80,7 @@ class ProvedStateFeed:
         return self._is_waiting and not self._due.is_set()
 
     def hold(self, keys: tuple[Key, ...]) -> ProvedWatchedKeys:
-        """Return the watch of these keys, without values if it is new; each call is undone by one of
-        `release`.
-        """
+        """Return the watch of these keys, without values if new; each call is undone by `release`."""
         if (watch := self.watches.get(keys)) is None:
             watch = self.watches[keys] = ProvedWatchedKeys(self._hub.fan_out, keys)
             self._due.set()
@@ -98,7 +94,6 @@ class ProvedStateFeed:
             del self.watches[watch.keys]
 
     async def run(self) -> None:
-        """Have values proved after each head, for ever."""
         while True:
             self._is_waiting = True
             await self._due.wait()
@@ -162,9 +157,7 @@ class ProvedStateFeed:
         return chosen
 
     async def _carry(self, head: Head, keys: Sequence[Key]) -> Mapping[Key, MissingStateError]:
-        """Keep the values of these keys that block access lists prove; return the missing state of the
-        others.
-        """
+        """Keep values that block access lists prove; return the missing state of the other keys."""
         _known, lacking = await self._read(head, keys)
         # As long as the block's root is not known it is all that is lacking.
         for _ in range(2):

@@ -6,12 +6,9 @@ from wsnode.ethereum.live.values.subscription import KeyedSubscription
 
 
 class ProvedStateSubscription(KeyedSubscription[ProvedWatchedKeys, ProvedStateFeed]):
-    """Subscription to `state` of a light folder; it waits for first values, and each value may be an
-    error.
-    """
+    """Subscription to `state` of a light folder: it waits for first values, and any may be an error."""
 
     def end(self) -> None:
-        """Stop all deliveries; may be called again."""
         if self._watch is not None:
             self._watch.once_proved.pop(self._resume, None)
         super().end()

@@ -24,9 +24,7 @@ class SubscriberGroups:
         self._fan_out = fan_out
 
     def group(self, form: Extensions) -> Group:
-        """Return the group of the subscribers with these extensions, new if there is none; join it
-        immediately: an empty one may be dropped.
-        """
+        """Return the group of a form, new if needed; join it immediately, as an empty one may be dropped."""
         if (group := self.groups.get(form)) is None:
             group = self.groups[form] = Group(self._fan_out, partial(self._drop, form))
         return group
@@ -46,8 +44,7 @@ W = TypeVar("W", bound=SubscriberGroups)
 def announce_reorganisation(
     view: Snapshot, watches: Iterable[W], left: StateCursor, before: Callable[[W], PublishedValues]
 ) -> None:
-    """Publish the notice of a reorganisation, to forms with reorgs, if the block of `left` has left the
-    chain.
+    """Publish the notice of a reorganisation, to forms with reorgs, if the block of `left` left the chain.
 
     `before` returns the values that the subscribers of a watch have.
     """

@@ -26,9 +26,7 @@ F = TypeVar("F")
 
 
 class ValueSubscription(Subscription, Generic[G]):
-    """Subscription to values: first all, then changed ones; after falling behind it gets the latest
-    values.
-    """
+    """Subscription to values: first all, then changed ones; once it has lagged, the latest ones."""
 
     def __init__(
         self,
@@ -40,9 +38,7 @@ class ValueSubscription(Subscription, Generic[G]):
         values: int,
         on_end: Callable[[], None],
     ) -> None:
-        """Make a subscription that counts as `values` values; the client has those after `cursor`, if
-        given.
-        """
+        """Make a subscription that counts as `values` values; the client has those after `cursor`, if any."""
         super().__init__(kind, channel)
         self._hub = hub
         self._form = form
@@ -83,7 +79,6 @@ class ValueSubscription(Subscription, Generic[G]):
         self.channel.catch_up(self)
 
     def end(self) -> None:
-        """Stop all deliveries; may be called again."""
         if not self.ended:
             self._hub.forget(self._resume)
             self._on_end()
@@ -93,14 +88,11 @@ class ValueSubscription(Subscription, Generic[G]):
             self._watch = None
 
     def fall_behind(self, position: PublishedValues, missed: int) -> None:
-        """Send the changes since `position` once the client has read, after a notice if its form has
-        notices.
-        """
+        """Send the changes since `position` once the client has read, after a notice if it has notices."""
         self._told = position
         self.channel.catch_up(self)
 
     def final_notice(self) -> Event | None:
-        """Return the notice of a restart, with the cursor to continue from; None without notices."""
         if not self._form.has_notices:
             return None
         if self._is_new:
@@ -146,9 +138,6 @@ class KeyedSubscription(ValueSubscription[W], Generic[W, F]):
         values: int,
         on_end: Callable[[], None],
     ) -> None:
-        """Make a subscription that counts as `values` values; the client has those after `cursor`, if
-        given.
-        """
         super().__init__("state", channel, hub, form, cursor, values, on_end)
         self._feed = feed
         self._keys = keys

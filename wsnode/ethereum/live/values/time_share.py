@@ -27,7 +27,6 @@ class TimeShare:
 
     @contextmanager
     def work(self) -> Iterator[None]:
-        """Count the time spent within the block."""
         before = trio.current_time()
         try:
             yield
@@ -35,8 +34,6 @@ class TimeShare:
             self._spent += trio.current_time() - before
 
     def end(self, *, parts: int = 1) -> float:
-        """Return the time from which more may be spent, on trio's clock in seconds, if one of `parts` equal
-        parts of the share is used up, else 0.
-        """
+        """Return when more may be spent, in trio's seconds, if one of `parts` parts is used up, else 0."""
         rate = self._rate / parts
         return self._begun + self._spent / rate if self._spent > rate * self._interval else 0.0
