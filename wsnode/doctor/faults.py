@@ -47,7 +47,6 @@ class FaultCollector:
 
     @property
     def is_sound(self) -> bool:
-        """Return True if there is no fault."""
         return not self.counts
 
     def fault(
@@ -60,7 +59,6 @@ class FaultCollector:
             kept.append(FolderFault(text, number, None if block_hash is None else hexadecimal(block_hash)))
 
     def note(self, text: str) -> None:
-        """Keep a note, once."""
         if text not in self.notes:
             self.notes.append(text)
 
@@ -73,5 +71,4 @@ class FaultCollector:
             self.note(f"{subject}: not all was checked, because of damaged rows")
 
     def begins_and_ends(self, first: int, last: int, head: bytes) -> None:
-        """Note the numbers of the first and the last block, and the head's hash."""
         self.range = {"first": first, "head": {"number": last, "hash": hexadecimal(head)}}

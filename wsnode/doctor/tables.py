@@ -23,9 +23,7 @@ class TableSize(msgspec.Struct, frozen=True):
 
 
 class SnapshotHolder(msgspec.Struct, frozen=True):
-    """Process with an open snapshot of a store's version; pages of that version are not used again
-    meanwhile.
-    """
+    """Process with an open snapshot of a store's version, whose pages are not used again meanwhile."""
 
     process: int
     version: int

@@ -1,3 +1,1 @@
-"""Load on any node over WebSocket: requests sampled from its own chain, and the latencies of their
-answers.
-"""
+"""Load on any node over WebSocket: requests sampled from its own chain, and latencies of their answers."""

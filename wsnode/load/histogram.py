@@ -24,7 +24,6 @@ class Histogram(msgspec.Struct):
     """Greatest latency in microseconds."""
 
     def add(self, seconds: float) -> None:
-        """Count a latency in seconds."""
         microseconds = max(0, round(seconds * 1e6))
         shift = max(0, microseconds.bit_length() - _BITS - 1)
         place = (shift << (_BITS + 1)) + (microseconds >> shift)
@@ -33,7 +32,6 @@ class Histogram(msgspec.Struct):
         self.greatest = max(self.greatest, microseconds)
 
     def merge(self, other: "Histogram") -> None:
-        """Add the counts of another histogram."""
         for place, count in other.counts.items():
             self.counts[place] = self.counts.get(place, 0) + count
         self.total += other.total
@@ -43,9 +41,7 @@ class Histogram(msgspec.Struct):
         return self.total
 
     def percentile(self, part: float) -> float:
-        """Return the latency in milliseconds that `part` of all latencies are below; NaN without
-        latencies.
-        """
+        """Return the latency in milliseconds that `part` of all are below; NaN without latencies."""
         wanted = min(self.total - 1, int(self.total * part))
         for (low, high), count in self.buckets():
             wanted -= count

@@ -60,7 +60,6 @@ class Measurement(msgspec.Struct):
 
     @property
     def replies(self) -> int:
-        """Return the number of counted replies."""
         return sum(map(len, self.latencies.values()))
 
     @property
@@ -70,7 +69,6 @@ class Measurement(msgspec.Struct):
 
     @property
     def all_latencies(self) -> Histogram:
-        """Return the latencies of all methods."""
         together = Histogram()
         for each in self.latencies.values():
             together.merge(each)
@@ -93,7 +91,6 @@ class Measurement(msgspec.Struct):
             self.first_errors.setdefault(method, error)
 
     def end(self, seconds: float, client: CpuUsage) -> None:
-        """Set the seconds of the run, and the use of cores by this process and its machine."""
         self.seconds, self.busy, self.machine = seconds, [client.process], client.machine
 
     def merge(self, other: "Measurement") -> None:

@@ -11,9 +11,7 @@ BEAT_SECONDS: Final = 0.5
 """Seconds from one beat of a process to its next."""
 
 Show: TypeAlias = Callable[[str], bool]
-"""Function that shows a line in place of the last one, on a terminal; it returns True once the run is to
-end.
-"""
+"""Function that shows a line in place of the last one; it returns True once the run is to end."""
 
 
 class ProgressMessage(msgspec.Struct, frozen=True):
@@ -46,7 +44,6 @@ class RunProgress:
         self._shown = (0.0, 0)
 
     def take(self, beat: ProgressMessage) -> None:
-        """Replace the last beat of a process."""
         self._beats[beat.process] = beat
 
     def line(self) -> str:

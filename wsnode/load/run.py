@@ -72,9 +72,7 @@ def measure(urls: Sequence[str], plan: MixPlan, say: Say, show: Show) -> MixOutc
 
 
 def measure_interference(outcome: MixOutcome, say: Say) -> None:
-    """Measure cheap calls beside heavy ones and beside a slow client; add the results to `outcome`, and say
-    them.
-    """
+    """Measure cheap calls beside heavy ones and a slow client; add the results to `outcome` and say them."""
     nodes, seconds = outcome.nodes, min(SECTION_SECONDS, outcome.plan.pattern.seconds)
     say(text.HEAD_OF_LINE)
     outcome.head_of_line.extend(measure_head_of_line(node.url, seconds) for node in nodes)
@@ -109,9 +107,7 @@ def measure_mix(nodes: Sequence[MeasuredNode], plan: MixPlan, say: Say, show: Sh
 def measure_ramp(
     nodes: Sequence[MeasuredNode], plan: MixPlan, ramp: Ramp, say: Say, show: Show
 ) -> MixOutcome:
-    """Return the results of each step, on each node in turns; a node that closed connections gets no more
-    steps.
-    """
+    """Return each step's results on each node in turns; one that closed connections gets no more steps."""
     steps: list[list[RampStep]] = [[] for _ in nodes]
     say(ramp_text.title(ramp, plan.pattern))
     slice_seconds = slices_of(plan.pattern.seconds * (1 - WARM_UP), max(1, SLICES // len(ramp.values)), 0)
@@ -203,9 +199,7 @@ class RunMonitor:
         self._look(-warm_up)
 
     def take(self, beat: ProgressMessage) -> bool:
-        """Record a progress message, and return True if the run is to end; the messages of all processes are
-        shown when those of one arrive.
-        """
+        """Record a message; return True if the run is to end. The first process's shows all."""
         self._progress.take(beat)
         self._first = self._first or beat.process
         if beat.process == self._first:

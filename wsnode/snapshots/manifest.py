@@ -24,9 +24,7 @@ PieceName = Annotated[str, msgspec.Meta(pattern=r"^(eth|alt)-[a-z]+-[0-9]{6}\.zs
 
 
 class Piece(msgspec.Struct, frozen=True):
-    """Piece of a file, compressed, of at most `PIECE_BYTES`; `size` and `sha256` are of the compressed
-    bytes.
-    """
+    """Compressed piece of a file, unpacked at most `PIECE_BYTES`; `size` and `sha256` are as packed."""
 
     name: PieceName
     size: Size
@@ -71,7 +69,6 @@ class Manifest(msgspec.Struct, frozen=True):
 
     @property
     def pieces(self) -> list[Piece]:
-        """Return the pieces of all files."""
         return [piece for file in self.files for piece in file.pieces]
 
 

@@ -146,7 +146,6 @@ class HashingReader:
             raise PieceKindError(path, error.kind) from None
 
     def read(self, most: int) -> bytes:
-        """Return the next bytes, at most `most`."""
         found = self._file.read(most)
         self._size += len(found)
         self._hash.update(found)
@@ -158,7 +157,6 @@ class HashingReader:
             pass
 
     def close(self) -> None:
-        """Close the file."""
         self._file.close()
 
     def require(self, piece: Piece) -> None:

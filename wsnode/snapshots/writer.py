@@ -70,7 +70,6 @@ class SnapshotWriter:
         self.files: list[ManifestFile] = []
 
     def take_chain(self, chain: Chain) -> ManifestChain:
-        """Copy the Ethereum chain, and return its members of the manifest."""
         genesis, rows = manifest.ETHEREUM_FILES
         self._split(io.BytesIO(chain.folder.read_genesis()), genesis)
         with chain_stream(chain) as stream:
@@ -78,7 +77,6 @@ class SnapshotWriter:
         return chain_contents(chain, stream.head, stream.state_root)
 
     def take_starknet(self, starknet: StarknetChain) -> ManifestStarknet:
-        """Copy the Starknet chain, and return its members of the manifest."""
         (rows,) = manifest.STARKNET_FILES
         with starknet_stream(starknet) as stream:
             self._split(stream.store, rows)

@@ -22,12 +22,10 @@ class DefaultCommandGroup(Commands):
         return super().parse_args(ctx, args if is_named else [USUAL, *args])
 
     def format_usage(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write the usage with and without a kind."""
         formatter.write_usage(ctx.command_path, "[OPTIONS] URL")
         formatter.write_usage(ctx.command_path, "KIND [OPTIONS] URL …", prefix="       ")
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write the options of the default kind, and the other kinds."""
         self.commands[USUAL].format_options(ctx, formatter)
         self.format_commands(ctx, formatter)
 

@@ -24,14 +24,11 @@ class BenchResult(Protocol):
 class BenchReport(Protocol[FoundOf, PlanOf]):
     """Forms of the results of all nodes."""
 
-    def lines(self, found: Sequence[FoundOf], plan: PlanOf, /) -> Iterator[str]:
-        """Yield the results as lines."""
+    def lines(self, found: Sequence[FoundOf], plan: PlanOf, /) -> Iterator[str]: ...
 
-    def document(self, found: Sequence[FoundOf], plan: PlanOf, /) -> dict[str, Any]:
-        """Return the results as a JSON object."""
+    def document(self, found: Sequence[FoundOf], plan: PlanOf, /) -> dict[str, Any]: ...
 
-    def page(self, found: Sequence[FoundOf], plan: PlanOf, /) -> str:
-        """Return the results as a page of HTML."""
+    def page(self, found: Sequence[FoundOf], plan: PlanOf, /) -> str: ...
 
 
 def run_kind(

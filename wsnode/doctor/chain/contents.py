@@ -82,11 +82,7 @@ class ContentCheck:
     def _undecoded(
         self, stored: StoredBlock, encoded: bytes, error: InvalidBlockError
     ) -> UnverifiedBlock | None:
-        """Return a block with impersonated senders from its rows, on a development chain; else report the
-        fault.
-
-        Return None for a faulty block.
-        """
+        """Return a block with impersonated senders from its rows, None after reporting a fault."""
         assert stored.header is not None
         assert stored.body is not None
         if self._impersonates and error.rule == "transaction_signature":
@@ -142,7 +138,6 @@ class AccessListCheck:
         self._keys: set[bytes] = set()
 
     def check(self, block: StoredBlock) -> None:
-        """Compare the list of a block with its header."""
         stated = stated_hash(block)
         if stated is None:
             return
@@ -158,16 +153,13 @@ class AccessListCheck:
                 self._findings.fault(ACCESS_LISTS.name, text, block.number, block.named)
 
     def finish(self) -> None:
-        """Report the rows that belong to no block."""
         search_others(
             self._reader, ACCESS_LISTS, len(self._keys), self._findings, lambda key, _row: key in self._keys
         )
 
 
 def stated_hash(block: StoredBlock) -> bytes | None:
-    """Return the hash of the access list in a block's header, None if the header has none or cannot be
-    read.
-    """
+    """Return the access list's hash in a block's header, None if it has none or cannot be read."""
     if block.header is None:
         return None
     try:

@@ -65,9 +65,7 @@ def _is_there(reader: Reader, number: int) -> bool:
 
 
 def _rows(reader: Reader, first: int, findings: FaultCollector) -> ChainEnds:
-    """Return the numbers of the first and the last block by the headers; rows with malformed keys do not
-    count.
-    """
+    """Return the first and the last block's number by the headers; malformed keys do not count."""
     lowest = next(
         (number_from(key) for key, _ in scan(reader, HEADERS, b"") if len(key) == NUMBER_BYTES), first
     )

@@ -198,9 +198,7 @@ class LogIndexCheck:
         self._is_interrupted = False
 
     def add(self, block: StoredBlock, first_log: int | None) -> None:
-        """Take the logs of a block; `first_log` is the number of its first log in the chain, None if
-        unknown.
-        """
+        """Take the logs of a block; `first_log` is its first log's number in the chain, None if unknown."""
         if first_log is None or block.receipts is None:
             self._is_interrupted = True
             return

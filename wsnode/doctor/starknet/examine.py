@@ -44,7 +44,6 @@ class ClassCheck:
         self._is_interrupted = False
 
     def check(self, number: int, diff: StateDiff | None) -> None:
-        """Check the look-ups of the classes that a block names."""
         if diff is None:
             self._is_interrupted = True
             return

@@ -23,8 +23,7 @@ class SlowClientResult(msgspec.Struct, frozen=True):
 
 
 def measure_slow_client(url: str, samples: ChainSamples, seconds: float) -> SlowClientResult:
-    """Return the latencies of cheap calls before and while another connection leaves 64 MiB of replies
-    unread.
+    """Return the latencies of cheap calls before and while another connection leaves 64 MiB unread.
 
     Raises:
         ConnectionError: The node refused or closed the ordinary client's connection.
@@ -48,9 +47,7 @@ def measure_slow_client(url: str, samples: ChainSamples, seconds: float) -> Slow
 
 
 def _keep_asking(slow: LoadConnection) -> bool:
-    """Send the bytes that the node has not accepted yet, and return False: no reply is awaited, and the node
-    may have closed the connection.
-    """
+    """Send bytes not accepted yet; return False, as no reply is awaited and the node may have closed."""
     try:
         slow.flush()
     except OSError:

@@ -32,7 +32,6 @@ class SteadyConnection(msgspec.Struct):
         self.connection.send(request_frame(self.last, METHOD))
 
     def take(self) -> None:
-        """Take the replies that have arrived."""
         for message in self.connection.receive():
             identity, _is_error = outcome(message)
             if identity is None:

@@ -19,9 +19,7 @@ LOG_GAS: Final = 1_500
 
 
 class DriveError(ConnectionError):
-    """Error of a node that cannot be made to produce blocks in the wanted way; the message gives the
-    reason.
-    """
+    """Error of a node that cannot be made to produce blocks in the wanted way; the message says why."""
 
 
 class MiningCalls(msgspec.Struct, frozen=True):

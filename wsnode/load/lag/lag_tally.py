@@ -125,9 +125,7 @@ class LagTally:
         self.after_call.add(kind, 0.0 if replied is None else at - replied, None, since)
 
     def forget(self, now: float) -> None:
-        """Close notifications and blocks that first arrived long ago, and the oldest ones beyond the
-        bounds.
-        """
+        """Close notifications and blocks that arrived first long ago, and the oldest beyond the bounds."""
         for notice, found in [*self._open.items()]:
             if now - found.first < KEPT_SECONDS and len(self._open) <= MAX_KEPT:
                 break
@@ -138,7 +136,6 @@ class LagTally:
             self._close_block(block)
 
     def end(self) -> None:
-        """Close all notifications, blocks and calls."""
         for notice in [*self._open]:
             self._close(notice)
         for block in [*self._blocks]:
@@ -155,9 +152,7 @@ class LagTally:
 
     @property
     def is_complete(self) -> bool:
-        """Return True if each subscriber has received each kept notification, no call waits for its block,
-        and no kept block lacks notifications.
-        """
+        """Return True if every subscriber has every kept notification, and no call or block lacks any."""
         everyone = (1 << self._subscribers) - 1
         is_short = any(self._is_short(each) for each in self._blocks.values())
         is_heard = all(found.subscribers == everyone for found in self._open.values())

@@ -17,8 +17,7 @@ from wsnode.load.progress import BEAT_SECONDS, Show
 
 SUBSCRIBE_SECONDS: Final = 30.0
 STALL_SECONDS: Final = 30.0
-"""Seconds after which a call is given up if no subscriber has received its block, and the next one is made.
-"""
+"""Seconds until a call whose block no subscriber has received is given up for the next one."""
 QUIET_SECONDS: Final = 5.0
 """Seconds without a notification, after the last block, until the wait for more ends."""
 TURN_SECONDS: Final = 0.05
@@ -183,7 +182,6 @@ class _LagRun:
         return connection
 
     def close(self) -> None:
-        """Close all connections."""
         self._selector.close()
         for connection in self._subscribers:
             connection.close()

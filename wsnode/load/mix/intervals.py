@@ -20,9 +20,7 @@ class UnknownProcessError(OSError):
 
 
 class ProcessSampler:
-    """Sampler of the cores and memory of a process and its descendants, from one beat of a run to the
-    next.
-    """
+    """Sampler of the cores and memory of a process and its descendants, between two beats of a run."""
 
     def __init__(self, process: int) -> None:
         self._process = process
@@ -63,9 +61,7 @@ def family(process: int) -> list[int]:
 
 
 class IntervalResult(msgspec.Struct, frozen=True):
-    """Results from `begin` to `end`, in seconds; cores and bytes where the node's process is known, else
-    None.
-    """
+    """Results from `begin` to `end` in seconds; cores and bytes are None if the process is unknown."""
 
     begin: float
     end: float

@@ -50,11 +50,9 @@ class Ramp(msgspec.Struct, frozen=True):
         return msgspec.structs.replace(pattern, connections=round(value))
 
     def least_connections(self, pattern: LoadSettings) -> int:
-        """Return the connections of the smallest step."""
         return min(self.pattern(value, pattern).connections for value in self.values)
 
     def most_connections(self, pattern: LoadSettings) -> int:
-        """Return the connections of the greatest step."""
         return max(self.pattern(value, pattern).connections for value in self.values)
 
 

@@ -100,9 +100,7 @@ def _addresses(blocks: list[_Block], transactions: list[_Transaction]) -> list[s
 
 
 def _calls(node: SampledNode, transactions: list[_Transaction], contracts: list[str]) -> list[dict[str, str]]:
-    """Return calls that succeed: token balances, and calls of transactions; without any, a call of the zero
-    address.
-    """
+    """Return calls that succeed: token balances and calls of transactions, else one of the zero address."""
     tried = islice(_candidates(transactions, contracts), CANDIDATE_CALLS)
     good = (call for call in tried if node.try_ask("eth_call", call, "latest") not in (None, "0x"))
     return list(islice(good, CALLS)) or [{"to": "0x" + 40 * "0", "data": "0x"}]

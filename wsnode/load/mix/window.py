@@ -44,9 +44,7 @@ class RequestWindow:
             self.connection.send(b"".join(chosen))
 
     def ask(self, due: float) -> bool:
-        """Send the next request, due at `due`; return False, without sending, if half of all are in
-        flight.
-        """
+        """Send the next request, due at `due`; return False, unsent, if half of all are in flight."""
         if len(self.asked) * 2 > len(self._frames):
             return False
         self.connection.send(self._choose(due))
@@ -172,7 +170,6 @@ class MixRun:
             window.fill(self._pattern.depth, now)
 
     def _unanswered(self, rate: float) -> int:
-        """Return the number of due requests without an answer."""
         due = int((time.perf_counter() - self._began) * rate) + 1 - self._due
         return max(0, due) + sum(len(window.asked) for window in self._windows)
 

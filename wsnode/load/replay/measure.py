@@ -200,7 +200,6 @@ class _ReplayRun:
             self._selector.register(connection.socket, selectors.EVENT_READ, number)
 
     def close(self) -> None:
-        """Close all connections."""
         self._selector.close()
         for connection in self._connections:
             connection.close()
@@ -247,9 +246,7 @@ class _ReplayRun:
             self._send(self.sent % len(self._connections), due)
 
     def _due_of(self, request: RecordedRequest) -> float:
-        """Return the time at which a request is due, on the measurement's clock in seconds; one without a
-        time, or with an earlier one, is due with the one before.
-        """
+        """Return when a request is due, in seconds; one without a later time is due with the one before."""
         if self._plan.rate is not None:
             return self._began + self.sent / self._plan.rate
         if request.time is None or self._first_time is None:

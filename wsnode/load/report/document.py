@@ -14,9 +14,7 @@ VERSION: Final = 1
 
 
 def document(outcome: MixOutcome) -> dict[str, Any]:
-    """Return the results as a JSON object, latencies in milliseconds; addresses without paths, which may hold
-    keys.
-    """
+    """Return the results as JSON, latencies in milliseconds; addresses without paths, which may hold keys."""
     pattern = outcome.plan.pattern
     return {
         "version": VERSION,

@@ -24,18 +24,15 @@ class ReportTable(NamedTuple):
     rows: Sequence[Sequence[str]]
 
     def lines(self) -> Iterator[str]:
-        """Yield the heads and the rows, each as a line."""
         yield self.line(self.heads)
         yield from map(self.line, self.rows)
 
     def line(self, cells: Sequence[str]) -> str:
-        """Return a row as a line with the widths of the heads."""
         widths = [max(CELL_WIDTH, len(head) + 1) for head in self.heads[1:]]
         numbers = "".join(f"{cell:>{width}}" for cell, width in zip(cells[1:], widths, strict=True))
         return f"{cells[0]:{LABEL_WIDTH}}{numbers}".rstrip()
 
     def html(self) -> str:
-        """Return the table as HTML."""
         heads = "".join(f"<th>{escape(head)}</th>" for head in self.heads)
         rows = ("".join(f"<td>{escape(cell)}</td>" for cell in row) for row in self.rows)
         body = "".join(f"<tr>{row}</tr>" for row in rows)
@@ -58,12 +55,10 @@ class NodeResult(Protocol):
     """Result of a measured node: its URL and its client version, which name the node in reports."""
 
     @property
-    def url(self) -> str:
-        """Return the node's URL."""
+    def url(self) -> str: ...
 
     @property
-    def version(self) -> str:
-        """Return the node's client version."""
+    def version(self) -> str: ...
 
 
 def node_lines(found: Iterable[NodeResult]) -> Iterator[str]:

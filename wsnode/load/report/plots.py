@@ -98,9 +98,7 @@ def over_time(
     lines: Sequence[tuple[str, str]],
     values: Callable[[Histogram, float], list[float]],
 ) -> str:
-    """Return a chart of values of each node's slices; `lines` are the name and the dash of each value's
-    line.
-    """
+    """Return a chart of values of each node's slices; `lines` has name and dash of each value's line."""
     series = [
         Series(name, style + dash, [(at, found[place]) for at, found in _points(each, values)])
         for name, style, each in zip(NAMES, STYLES, measured, strict=False)

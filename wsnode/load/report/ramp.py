@@ -56,9 +56,7 @@ def _row(ramp: Ramp, step: RampStep, number: int, nodes: int) -> list[str]:
 
 
 def limits(steps: Sequence[Sequence[RampStep]], ramp: Ramp, limit_ms: float) -> Iterator[str]:
-    """Yield, for each node, the first steps with p99 over the limit, with errors, and with a lag behind the
-    rate.
-    """
+    """Yield, for each node, the first steps with p99 over the limit, errors, and a lag behind the rate."""
     if any(step.measured.unanswered for each in steps for step in each):
         yield UNANSWERED
     for number, each in enumerate(steps):

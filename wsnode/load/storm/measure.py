@@ -126,7 +126,6 @@ class _StormRun:
         self._storm.held = len(self._held)
 
     def close(self) -> None:
-        """Close all connections."""
         self._selector.close()
         for each in (*self._waiting, *self._held):
             each.socket.close()
