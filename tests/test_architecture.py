@@ -224,13 +224,13 @@ FLOORS = {
     "snapshots": (
         "errors",
         "manifest target_dir",
-        "contents pieces streams",
+        "pieces streams",
         "writer",
         "restorer",
     ),
     "load": (
-        "descriptors frames histogram machine replies",
-        "connection latencies measured progress",
+        "frames histogram machine",
+        "connection measured progress",
         "node_reader",
         "mix",
         "interference lag storm replay",
@@ -242,7 +242,7 @@ FLOORS = {
     "demo/terminal": ("console_log printable", "blocks call_tree", "event_printer"),
     "cli/anvil": ("ignored", "command"),
     "cli/status": ("report", "command"),
-    "cli/bench": ("options running", "lag mix replay storm", "group"),
+    "cli/bench": ("running", "lag mix replay storm", "group"),
     "cli": (
         "terminal",
         "options",

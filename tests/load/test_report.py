@@ -1,6 +1,6 @@
 """The lines that are printed."""
 
-from wsnode.load.latencies import percentiles
+from wsnode.load.interference import percentiles
 from wsnode.load.measured import Measurement
 from wsnode.load.report import text as report
 

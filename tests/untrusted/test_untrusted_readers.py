@@ -31,10 +31,10 @@ from wsnode.ethereum.codec.blocks import encode_json_block, encode_json_receipts
 from wsnode.ethereum.rpc.common.below_fork import is_above
 from wsnode.ethereum.state import InvalidBlockError
 from wsnode.jsonrpc.errors import RpcError
+from wsnode.load.frames import error_text, outcome
 from wsnode.load.lag.notice import read as read_notice
 from wsnode.load.mix.samples import take_samples
 from wsnode.load.replay.measure import RequestLines
-from wsnode.load.replies import error_text, outcome
 from wsnode.node.workers.ipc import IpcChannel, UnreadableMessageError, ends
 from wsnode.node.workers.messages import ToParent
 from wsnode.server.access.keys import KeyFile, KeyFileError

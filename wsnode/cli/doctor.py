@@ -27,8 +27,7 @@ def doctor(*, data: Path, is_measured: bool, as_json: bool) -> None:
     if is_measured:
         _print_tables(data, as_json=as_json)
         return
-    from wsnode.doctor.examine import examine
-    from wsnode.doctor.report import document, lines_of
+    from wsnode.doctor.examine import document, examine, lines_of
 
     with unreadable_status(), one_line_failures(), shown_parts() as progress:
         found = examine(data, progress)

@@ -4,7 +4,7 @@ from types import TracebackType
 from typing import Any
 
 from wsnode.load.connection import encoder, open_connection
-from wsnode.load.replies import error_text, read_reply
+from wsnode.load.frames import error_text, read_reply
 from wsnode.untrusted.decoding import MalformedError
 
 REPLY_SECONDS = 30.0

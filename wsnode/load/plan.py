@@ -2,8 +2,7 @@
 
 import msgspec
 
-from wsnode.load.interference.head_of_line import HeadOfLineResult
-from wsnode.load.interference.slow_client import SlowClientResult
+from wsnode.load.interference import HeadOfLineResult, SlowClientResult
 from wsnode.load.measured import Measurement
 from wsnode.load.mix.ramp import Ramp, RampStep
 from wsnode.load.mix.samples import ChainSamples

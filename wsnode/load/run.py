@@ -6,8 +6,7 @@ from collections.abc import Callable, Sequence
 
 import msgspec
 
-from wsnode.load.interference.head_of_line import measure_head_of_line
-from wsnode.load.interference.slow_client import measure_slow_client
+from wsnode.load.interference import measure_head_of_line, measure_slow_client
 from wsnode.load.machine import machine_time
 from wsnode.load.measured import Measurement, ProcessUsage
 from wsnode.load.mix.intervals import ProcessSampler, family

@@ -5,6 +5,9 @@ from typing import Annotated, Final
 
 import msgspec
 
+from wsnode.ethereum.chain import Chain
+from wsnode.ethereum.head import Head
+from wsnode.ethereum.primitives.values import hexadecimal
 from wsnode.snapshots.errors import ManifestError, ManifestVersionError, NoManifestError
 from wsnode.untrusted.decoding import JsonDecoder, MalformedError
 from wsnode.untrusted.files import IrregularFileError, OversizedFileError, read_file
@@ -124,3 +127,20 @@ def _require_files(file: Path, manifest: Manifest) -> None:
     found = tuple(each.name for each in manifest.files)
     if found != wanted or not wanted:
         raise ManifestError(file, f"it has the files {', '.join(found) or 'none'}, not those of its chains")
+
+
+def chain_contents(chain: Chain, head: Head, state_root: bytes) -> ManifestChain:
+    """Return the manifest's members for a chain that ends at a head."""
+    return ManifestChain(
+        genesis=hexadecimal(chain.spec.genesis_hash),
+        chain_id=chain.spec.chain_id,
+        number=head.number,
+        hash=hexadecimal(head.hash),
+        state_root=hexadecimal(state_root),
+        window=chain.window,
+    )
+
+
+def starknet_contents(number: int | None, block_hash: bytes | None) -> ManifestStarknet:
+    """Return the manifest's members for a Starknet chain that ends at a block; both None without blocks."""
+    return ManifestStarknet(number, None if block_hash is None else hexadecimal(block_hash))

@@ -10,9 +10,15 @@ from wsnode.ethereum.storage import state_patches
 from wsnode.ethereum.storage.folder import FOLDER as ETHEREUM
 from wsnode.ethereum.storage.tables import TABLES as ETHEREUM_TABLES
 from wsnode.snapshots import manifest
-from wsnode.snapshots.contents import chain_contents, starknet_contents
 from wsnode.snapshots.errors import CorruptSourceError, SnapshotContentError
-from wsnode.snapshots.manifest import Manifest, ManifestChain, ManifestFile, ManifestStarknet
+from wsnode.snapshots.manifest import (
+    Manifest,
+    ManifestChain,
+    ManifestFile,
+    ManifestStarknet,
+    chain_contents,
+    starknet_contents,
+)
 from wsnode.snapshots.pieces import join, require_sizes
 from wsnode.snapshots.target_dir import claimed, sync_folder
 from wsnode.starknet.chain import FOLDER as STARKNET

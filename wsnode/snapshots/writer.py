@@ -10,8 +10,14 @@ from wsnode.ethereum.chain import Chain
 from wsnode.ethereum.storage.errors import NoChainError
 from wsnode.ethereum.storage.folder import FOLDER as ETHEREUM
 from wsnode.snapshots import manifest
-from wsnode.snapshots.contents import chain_contents, starknet_contents
-from wsnode.snapshots.manifest import Manifest, ManifestChain, ManifestFile, ManifestStarknet
+from wsnode.snapshots.manifest import (
+    Manifest,
+    ManifestChain,
+    ManifestFile,
+    ManifestStarknet,
+    chain_contents,
+    starknet_contents,
+)
 from wsnode.snapshots.pieces import ByteSource, split
 from wsnode.snapshots.streams import chain_stream, starknet_stream
 from wsnode.snapshots.target_dir import claimed, sync_folder, write_whole

@@ -4,8 +4,7 @@ from pathlib import Path
 
 import click
 
-from wsnode.cli.bench.options import SectionCommand, option, results_options, urls_of
-from wsnode.cli.bench.running import run_kind
+from wsnode.cli.bench.running import SectionCommand, option, results_options, run_kind, urls_of
 from wsnode.cli.options import FiniteRange
 
 KINDS = ("newHeads", "logs", "calls")

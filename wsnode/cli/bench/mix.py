@@ -7,16 +7,16 @@ from typing import TYPE_CHECKING
 
 import click
 
-from wsnode.cli.bench.options import (
+from wsnode.cli.bench.running import (
     SectionCommand,
     connections_option,
     depth_option,
+    end,
     http_option,
     option,
     results_options,
     urls_of,
 )
-from wsnode.cli.bench.running import end
 from wsnode.cli.options import FiniteRange
 from wsnode.cli.terminal import PassingLine, one_line_failures, say
 
@@ -157,9 +157,8 @@ def _ramp(text: str) -> "Ramp":
 def _run(urls: Sequence[str], plan: "MixPlan", *, as_json: bool, page_file: Path | None) -> None:
     import msgspec
 
-    from wsnode.load.descriptors import allow_connections
-    from wsnode.load.report.document import document
-    from wsnode.load.report.page import page
+    from wsnode.load.machine import allow_connections
+    from wsnode.load.report.mix import document, page
     from wsnode.load.run import measure
 
     with one_line_failures(), PassingLine(sys.stderr) as line:

@@ -4,16 +4,16 @@ from pathlib import Path
 
 import click
 
-from wsnode.cli.bench.options import (
+from wsnode.cli.bench.running import (
     SectionCommand,
     connections_option,
     depth_option,
     http_option,
     option,
     results_options,
+    run_kind,
     urls_of,
 )
-from wsnode.cli.bench.running import run_kind
 from wsnode.cli.options import FiniteRange
 
 LOAD, PACE = "Load", "Pace"

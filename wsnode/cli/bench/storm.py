@@ -4,8 +4,14 @@ from pathlib import Path
 
 import click
 
-from wsnode.cli.bench.options import SectionCommand, connections_option, option, results_options, urls_of
-from wsnode.cli.bench.running import run_kind
+from wsnode.cli.bench.running import (
+    SectionCommand,
+    connections_option,
+    option,
+    results_options,
+    run_kind,
+    urls_of,
+)
 from wsnode.cli.options import FiniteRange
 
 STORM = "Storm"

@@ -9,10 +9,10 @@ from collections.abc import Callable, Iterator, Sequence
 import msgspec
 
 from wsnode.load.connection import encoder, open_connection
+from wsnode.load.frames import error_text, outcome
 from wsnode.load.measured import SLICE_SECONDS, Measurement
 from wsnode.load.mix.requests import Request
 from wsnode.load.progress import BEAT_SECONDS, Hear, ProgressMessage, end_by_itself
-from wsnode.load.replies import error_text, outcome
 
 WARM_UP = 0.1
 """Part of a run, at its beginning, that is not counted."""

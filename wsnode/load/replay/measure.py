@@ -11,11 +11,11 @@ from typing import BinaryIO, Final
 import msgspec
 
 from wsnode.load.connection import framer, open_connection
+from wsnode.load.frames import error_text, outcome
 from wsnode.load.machine import CpuMeter
 from wsnode.load.measured import Measurement
 from wsnode.load.node_reader import NodeReader
 from wsnode.load.progress import BEAT_SECONDS, ProgressMessage, RunProgress, Show
-from wsnode.load.replies import error_text, outcome
 from wsnode.untrusted.decoding import JsonDecoder, MalformedError, one_error
 
 MAX_LINE: Final = 16 * 2**20

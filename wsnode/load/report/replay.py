@@ -6,8 +6,8 @@ from typing import Any, Final
 
 from wsnode.load.replay.measure import ReplayPlan, ReplayResult
 from wsnode.load.report import html_page, plots, text
-from wsnode.load.report.document import mix_document
 from wsnode.load.report.formatting import circumstance_members, labelled, node_lines, node_members
+from wsnode.load.report.mix import mix_document
 
 VERSION: Final = 1
 

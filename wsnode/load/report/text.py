@@ -4,8 +4,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import TypeVar
 
 from wsnode.load.histogram import Histogram
-from wsnode.load.interference.head_of_line import CALLS, HeadOfLineResult
-from wsnode.load.interference.slow_client import SlowClientResult
+from wsnode.load.interference import CALLS, HeadOfLineResult, SlowClientResult
 from wsnode.load.measured import Measurement
 from wsnode.load.mix.window import LoadSettings
 from wsnode.load.report.formatting import ReportTable, decimal, label

@@ -10,8 +10,7 @@ import time
 from typing import Final
 
 from wsnode.load.connection import handshake, is_accepted, trusting_context
-from wsnode.load.frames import PONG, ReplyReader, masked_frame, request_frame
-from wsnode.load.replies import error_text, outcome
+from wsnode.load.frames import PONG, ReplyReader, error_text, masked_frame, outcome, request_frame
 from wsnode.upstream.address import UpstreamAddress
 
 METHOD: Final = "eth_blockNumber"

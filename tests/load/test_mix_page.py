@@ -11,14 +11,13 @@ from importlib.metadata import version
 
 import msgspec
 
-from wsnode.load.interference.head_of_line import HeadOfLineResult
+from wsnode.load.interference import HeadOfLineResult
 from wsnode.load.measured import Measurement
 from wsnode.load.mix.samples import ChainSamples
 from wsnode.load.mix.window import LoadSettings
 from wsnode.load.plan import MeasuredNode, MixOutcome, MixPlan
 from wsnode.load.report.charts import Axis
-from wsnode.load.report.document import document
-from wsnode.load.report.page import page
+from wsnode.load.report.mix import document, page
 
 SAMPLES = ChainSamples(9, [9], "0x", 9, [], [], [], [])
 VOID = {"meta", "line"}

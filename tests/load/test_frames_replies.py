@@ -2,7 +2,7 @@
 
 import pytest
 
-from wsnode.load.replies import error_text, outcome
+from wsnode.load.frames import error_text, outcome
 
 LONG = b"0x" + b"0" * 200
 

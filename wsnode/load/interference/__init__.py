@@ -1,1 +1,0 @@
-"""Cheap calls beside heavy ones, and beside a client that does not read."""
