@@ -50,7 +50,6 @@ class UpstreamAddress(msgspec.Struct, frozen=True):
 
     @property
     def is_encrypted(self) -> bool:
-        """Return True if the connection is TLS."""
         return self.scheme in ("wss", "https")
 
     @property
@@ -60,7 +59,6 @@ class UpstreamAddress(msgspec.Struct, frozen=True):
 
     @property
     def host_header(self) -> str:
-        """Return the `Host` header: host, and port unless it is the scheme's default."""
         host = f"[{self.host}]" if ":" in self.host else self.host
         return host if self.port == PORTS[self.scheme] else f"{host}:{self.port}"
 

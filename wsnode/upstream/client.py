@@ -43,14 +43,12 @@ class TokenBucket:
 
     @property
     def per_second(self) -> float:
-        """Return the current rate, in calls a second."""
         seconds = max(0.0, self._clock() - self._changed)
         # Beyond this the power would overflow, and the rate is back long before.
         grown: float = self._rate * RECOVERY ** min(seconds, 1000.0)
         return min(self._most, grown)
 
     async def take(self, calls: int = 1) -> None:
-        """Wait until `calls` more calls may be made."""
         await trio.sleep_until(self._due(calls))
 
     def _due(self, calls: int) -> float:
@@ -91,9 +89,6 @@ class Client:
         connect: Connect | None = None,
         budget: TokenBucket | None = None,
     ) -> None:
-        """Make a client that opens connections by `connect` (TCP by default), with at most `seconds` for an
-        answer.
-        """
         self.address = address
         self.score = Score()
         self.budget = budget or TokenBucket()
@@ -108,7 +103,6 @@ class Client:
         return str(self.address)
 
     async def run(self, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
-        """Hold the connection, for ever."""
         async with trio.open_nursery() as nursery:
             self._nursery = nursery
             try:
@@ -120,7 +114,6 @@ class Client:
     async def ask(
         self, method: str, params: Params, *, link: Link | None = None, seconds: float | None = None
     ) -> Any:
-        """Return the result of a call; see `ask_text`."""
         return self.read(decode_result, await self.ask_text(method, params, link=link, seconds=seconds))
 
     def read(self, decode: Callable[[A], T], answer: A) -> T:

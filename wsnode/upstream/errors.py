@@ -37,7 +37,6 @@ class UpstreamRefusedError(UpstreamError):
         super().__init__("refused", f"{shown} ({code})")
         self.code = code
         self.message = shown
-        """The message, cut to `MAX_MESSAGE` characters."""
         self.whole_message = message
         self.retry_after = retry_after
         self.data = data

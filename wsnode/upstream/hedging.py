@@ -60,11 +60,9 @@ class _Race(Generic[Result]):
         changed.set()
 
     async def wait(self, failed: trio.Event) -> None:
-        """Wait until a client has answered or `failed` is set."""
         while self.won is None and not failed.is_set():
             await self._changed.wait()
 
     async def wait_all(self, count: int) -> None:
-        """Wait until a client has answered or `count` clients have ended."""
         while self.won is None and self._ended < count:
             await self._changed.wait()

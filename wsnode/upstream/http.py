@@ -47,23 +47,12 @@ class HttpLink:
         self._numbers = itertools.count(1)
 
     async def ask(self, method: str, params: Params) -> bytes:
-        """Return the JSON text of a call's result.
-
-        Raises:
-            UpstreamError: No result came.
-        """
         messages, retry_after = await self._answered(encode_call(next(self._numbers), method, params))
         if len(messages) != 1:
             raise UpstreamError("invalid", f"{len(messages)} replies to one call")
         return result_of(messages[0], retry_after)
 
     async def ask_all(self, method: str, calls: Sequence[list[Any]]) -> list[bytes | UpstreamRefusedError]:
-        """Return for each call of a batch the JSON text of its result, or the upstream's refusal.
-
-        Raises:
-            UpstreamRefusedError: The upstream takes no batch, or none of this size.
-            UpstreamError: No answer came.
-        """
         numbered = {next(self._numbers): params for params in calls}
         messages, retry_after = await self._answered(encode_batch(method, numbered))
         found = {message.id: message for message in messages}
@@ -73,11 +62,7 @@ class HttpLink:
         return [result_or_refusal(found.get(number)) for number in numbered]
 
     async def _answered(self, body: bytes) -> tuple[list[UpstreamMessage], float | None]:
-        """Return the messages in the response to a POST, and the seconds of its `Retry-After` or None.
-
-        Raises:
-            UpstreamError: No response came, or its status is a refusal.
-        """
+        """Return the messages in the response to a POST, and the seconds of its `Retry-After` or None."""
         async with self._room:
             status, retry_after, text = await self._posted(body)
         self.heard += 1
@@ -90,11 +75,6 @@ class HttpLink:
             raise UpstreamError("invalid", f"HTTP {status}") from None
 
     async def subscribe(self, params: Params, on_event: OnEvent, method: str = ETH_SUBSCRIBE) -> None:
-        """Refuse: HTTP has no notifications.
-
-        Raises:
-            UpstreamError: Always.
-        """
         raise UpstreamError("refused", "HTTP has no subscriptions")
 
     def drop(self) -> None:
@@ -151,11 +131,7 @@ class _Connection:
         return True
 
     async def post(self, address: UpstreamAddress, body: bytes) -> tuple[int, float | None, bytes]:
-        """Return the response's status, its `Retry-After` in seconds or None, and its body.
-
-        Raises:
-            OSError, BrokenResourceError, RemoteProtocolError: No response came.
-        """
+        """Return the response's status, its `Retry-After` in seconds or None, and its body."""
         headers = [
             ("Host", address.host_header),
             ("Content-Type", "application/json"),

@@ -44,7 +44,6 @@ class MessageWork:
         self._began = 0.0
 
     def end(self) -> None:
-        """Reset the counts for the next message."""
         self._pieces = self._bytes = 0
 
     def extend(self, size: int) -> None:
@@ -90,15 +89,12 @@ class MeteredStream(trio.abc.Stream):
         self._pieces = MessageWork()
 
     async def send_all(self, data: bytes | bytearray | memoryview) -> None:
-        """Send bytes."""
         await self._stream.send_all(data)
 
     async def wait_send_all_might_not_block(self) -> None:
-        """Wait until bytes can be sent."""
         await self._stream.wait_send_all_might_not_block()
 
     async def aclose(self) -> None:
-        """Close the connection."""
         await self._stream.aclose()
 
     async def receive_some(self, max_bytes: int | None = None) -> bytes:
@@ -120,7 +116,7 @@ class MeteredStream(trio.abc.Stream):
         return self._data[start : self._place]
 
     def _turn(self, place: int) -> int:
-        """Return the place in `_data` up to which bytes may be returned now."""
+        """Return the place in `_data` up to which bytes may be returned in this turn."""
         if self._handshake is not None:
             place = self._read_handshake(self._handshake, place)
         data, end, frames = self._data, len(self._data), 0

@@ -30,7 +30,6 @@ class Score:
         self.delay += WEIGHT * (behind - self.delay)
 
     def answered(self, seconds: float) -> None:
-        """Record an answer and its response time."""
         self.reads += 1
         self._seconds.append(seconds)
         self.errors -= WEIGHT * self.errors

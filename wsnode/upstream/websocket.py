@@ -50,7 +50,6 @@ class PendingRequest:
         """The reply; None if the connection was lost."""
 
     def end(self, reply: UpstreamMessage | None) -> None:
-        """Wake the waiting task."""
         self.reply = reply
         self.is_over.set()
 
@@ -74,19 +73,9 @@ class WebSocketLink:
         self._numbers = itertools.count(1)
 
     async def ask(self, method: str, params: Params) -> bytes:
-        """Return the JSON text of a call's result.
-
-        Raises:
-            UpstreamError: No result came.
-        """
         return await self._ask(method, params, None)
 
     async def subscribe(self, params: Params, on_event: OnEvent, method: str = ETH_SUBSCRIBE) -> None:
-        """Subscribe by `method`, and have `on_event` called with each event until the link ends.
-
-        Raises:
-            UpstreamError: The upstream has no such subscription.
-        """
         await self._ask(method, params, on_event)
 
     async def _ask(self, method: str, params: Params, on_event: OnEvent | None) -> bytes:
@@ -97,12 +86,6 @@ class WebSocketLink:
         return result_of(reply)
 
     async def ask_all(self, method: str, calls: Sequence[list[Any]]) -> list[bytes | UpstreamRefusedError]:
-        """Return for each call of a batch the JSON text of its result, or the upstream's refusal.
-
-        Raises:
-            UpstreamRefusedError: The upstream takes no batch, or none of this size.
-            UpstreamError: No answer came.
-        """
         numbered = {next(self._numbers): params for params in calls}
         self._batched.update(numbered)
         try:
@@ -140,11 +123,9 @@ class WebSocketLink:
         return replies
 
     def drop(self) -> None:
-        """End the link; calls in flight on it fail."""
         self._scope.cancel()
 
     async def run(self) -> None:
-        """Receive the upstream's messages until the connection ends."""
         try:
             async with trio.open_nursery() as nursery:
                 nursery.start_soon(self._stay_awake)
@@ -156,7 +137,6 @@ class WebSocketLink:
                 question.end(None)
 
     async def _hear(self) -> None:
-        """Pass replies to their calls, and events to their listeners."""
         try:
             with suppress(ConnectionClosed):
                 while True:
