@@ -68,7 +68,6 @@ class JournalAddress(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def is_encrypted(self) -> bool:
-        """Return True if connections are TLS."""
         return self.scheme.startswith("rediss")
 
     def __str__(self) -> str:
@@ -82,7 +81,6 @@ class JournalAddress(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def _place(url: str) -> SplitResult:
-    """Return the parts of a URL."""
     try:
         place = urlsplit(url)
     except ValueError:
@@ -108,7 +106,6 @@ def _options(place: SplitResult) -> dict[str, list[str]]:
 
 
 def _path(place: SplitResult) -> str:
-    """Return the path of a socket."""
     if place.netloc.rpartition("@")[2] or not place.path.startswith("/"):
         raise JournalAddressError("a unix:// URL names a socket by its whole path: unix:///PATH")
     return unquote(place.path)

@@ -13,13 +13,12 @@ from wsnode.ethereum.state import ChainSpec
 
 
 class EthereumSource:
-    """Chain of the eth family to publish."""
+    """Chain of the eth family to publish.
+
+    With `is_development`, no other process makes the chain, so it is published even where it has moved back.
+    """
 
     def __init__(self, chain: Chain, *, is_development: bool) -> None:
-        """Prepare to publish `chain`.
-
-        With `is_development`, no other process has the chain: it is published even where it has moved back.
-        """
         self.chain = chain
         self.is_sole = is_development
         self.genesis = chain.folder.read_genesis()
@@ -32,12 +31,10 @@ class EthereumSource:
 
     @property
     def version(self) -> int:
-        """Return the version of the store; each commit changes it."""
         return self.chain.version
 
     @property
     def head(self) -> Head:
-        """Return the head."""
         return self.chain.head
 
     def knows(self, head: Head) -> bool:
@@ -46,7 +43,6 @@ class EthereumSource:
             return view.number_of(head.hash) is not None or view.side_header(head.hash) is not None
 
     def first_block(self) -> Head:
-        """Return the first stored block."""
         with self.chain.snapshot() as view:
             first = view.hash_of(view.earliest)
             assert first is not None, "the first block is stored"
@@ -54,7 +50,6 @@ class EthereumSource:
 
     @contextmanager
     def look(self) -> Iterator["EthereumStepSource"]:
-        """Yield a reader of the chain as it is now."""
         with self.chain.snapshot() as view:
             yield EthereumStepSource(view, self._origin)
 
@@ -68,7 +63,6 @@ class EthereumStepSource:
 
     @property
     def version(self) -> int:
-        """Return the version of the store."""
         return self._view.version
 
     def first_standing(self, most: int) -> ChainState:

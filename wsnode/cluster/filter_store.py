@@ -14,7 +14,6 @@ ANSWER_SECONDS: Final = 2.0
 """Seconds for which a poll waits for an answer."""
 AWAY_SECONDS: Final = 0.5
 _NOBODY: Final = "0x"
-"""Id of no filter."""
 
 logger = logging.getLogger("wsnode.journal")
 
@@ -49,10 +48,12 @@ OpenStore = Callable[[], AbstractAsyncContextManager[FilterBackend]]
 
 
 class RedisFilterStore:
-    """Filters that all nodes share; implements `FilterStore`, and `run` has to be running."""
+    """Filters that all nodes share; implements `FilterStore`, and `run` has to be running.
+
+    A filter lasts `seconds` without a poll.
+    """
 
     def __init__(self, open_store: OpenStore, seconds: float) -> None:
-        """Prepare to keep filters; each lasts `seconds` without a poll."""
         self.open = open_store
         self._seconds = seconds
         self._store: FilterBackend | None = None
@@ -62,45 +63,21 @@ class RedisFilterStore:
         self._changed = trio.Event()
 
     async def add(self, identity: str, new: StoredFilter, room: FilterQuota) -> None:
-        """Keep a filter under an unused id.
-
-        Raises:
-            FilterQuotaError: There are too many.
-            FilterStoreUnavailableError: The journal does not answer; the filter may be kept.
-        """
         await self._ask(lambda store: store.add_filter(identity, new, self._seconds, room))
 
     async def find(self, identity: str) -> StoredFilter | None:
-        """Return a filter, None if there is none.
-
-        Raises:
-            UnreadableFilterError: Another program has written the key.
-            FilterStoreUnavailableError: The journal does not answer.
-        """
         return await self._ask(lambda store: store.find_filter(identity))
 
     async def move(self, identity: str, began: bytes, place: bytes) -> bool:
-        """Move a filter to `place`; return False if it is not at the place at which a poll `began`.
-
-        Raises:
-            FilterStoreUnavailableError: The journal does not answer; the filter may have moved.
-        """
         return await self._ask(lambda store: store.move_filter(identity, began, place, self._seconds))
 
     async def remove(self, identity: str) -> bool:
-        """Forget a filter; return False if there is none.
-
-        Raises:
-            FilterStoreUnavailableError: The journal does not answer; the filter may be forgotten.
-        """
         return await self._ask(lambda store: store.remove_filter(identity))
 
     def report(self, identity: str, reason: str) -> None:
-        """Log that a filter cannot be read."""
         logger.warning("the filter %s in the journal cannot be read: %s", identity, reason)
 
     async def run(self) -> None:
-        """Keep a connection to the journal, for ever."""
         while True:
             open_store = self.open
             try:
@@ -139,11 +116,8 @@ class RedisFilterStore:
             raise FilterStoreUnavailableError from error
 
     async def _first_store(self) -> FilterBackend:
-        """Return the store once it is connected, which takes moments unless the journal is known to be away.
-
-        Raises:
-            FilterStoreUnavailableError: It is not connected.
-        """
+        """Return the connected store; wait for it up to `ANSWER_SECONDS` unless the journal is known to be
+        away."""
         with trio.move_on_after(ANSWER_SECONDS):
             while self._store is None and not self._is_away:
                 await self._changed.wait()

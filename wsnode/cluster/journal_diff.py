@@ -46,9 +46,7 @@ class JournalStep(msgspec.Struct, frozen=True):
     change: Change
     after: ChainState
     is_latest: bool = False
-    """True if `after` is the chain's present state, and no other process lets the chain go on from
-    elsewhere.
-    """
+    """True if `after` is the state of the store's head, and no other process extends this chain."""
 
 
 class ChainOrigin(msgspec.Struct, frozen=True):
@@ -81,10 +79,10 @@ def first_standing(view: Snapshot, origin: ChainOrigin, most: int) -> ChainState
 def next_steps(
     view: Snapshot, origin: ChainOrigin, known: ChainState, known_head: Head | None = None
 ) -> list[JournalStep]:
-    """Return the first steps from a known state to that of a snapshot, none once there is nothing left.
+    """Return the first steps from a known state to that of a snapshot, none if the states are equal.
 
-    They are up to `STEPS_AT_ONCE`, and few more than `BYTES_AT_ONCE`. `known_head` is an ancestor of the
-    known state's head, in place of that head where the blocks between are not stored here.
+    At most `STEPS_AT_ONCE` steps; the step that reaches `BYTES_AT_ONCE` is the last. `known_head` is an
+    ancestor of the known state's head, used in place of that head if the blocks between are not stored here.
 
     Raises:
         UnknownPositionError: The block is not stored.
@@ -128,9 +126,8 @@ class _JournalDiff:
         return JournalStep(change, self._state)
 
     def _down(self, ancestor: Head) -> Iterator[JournalStep]:
-        """Yield a step to the branch of a common block, unless the known state is on the way: a reorg, or a
-        rollback to that block, without its patches, if no blocks replace those above it.
-        """
+        """Yield at most one step that takes the known state back to `ancestor`: a `ReorgRecord` with the
+        blocks that replace those above it, or a `Rollback` if no block replaces them."""
         state, reader = self._state, self._view.reader
         if state.head == ancestor and self._patches_since(ancestor.number, state.state_root) is not None:
             return
@@ -153,10 +150,11 @@ class _JournalDiff:
         yield self._step(change, **blocks[-1][1])
 
     def _replacing(self, ancestor: Head, size: int) -> list[tuple[BlockRecord, dict[str, Any]]]:
-        """Return the blocks after a common block that replace others in one step, each with the members of
-        the state after it; `size` is that of the block's patches.
+        """Return the blocks above `ancestor` that one reorg adds, each with the members of the state after
+        it.
 
-        They end with the first block that has patches, or before one of another chain id.
+        They end with the first block that has patches, before a block of another chain id, or at the bounds.
+        `size` is the number of bytes of the ancestor's patches.
         """
         blocks: list[tuple[BlockRecord, dict[str, Any]]] = []
         for number in range(ancestor.number + 1, self._view.number + 1)[:REORG_BLOCKS]:

@@ -198,11 +198,7 @@ class LeaderSession:
             raise JournalUnavailableError(self._journal.place, "the lease was not renewed in time") from None
 
     async def _find_known(self) -> None:
-        """Find the block to continue from.
-
-        Raises:
-            StaleLeaderError, UnrelatedJournalError: There is none.
-        """
+        """Set the block to continue from, or raise StaleLeaderError or UnrelatedJournalError without one."""
         source = self._published.source
         if self._tip is None or source.knows(self._tip.after.head):
             return

@@ -24,10 +24,12 @@ def process_name() -> str:
 
 
 class ClusterMembership:
-    """Membership of this node among the nodes of a chain; `run` has to be running."""
+    """Membership of this node, under a `name`, among the nodes of a chain; `run` has to be running.
+
+    Without a `url` the other nodes do not learn of this one.
+    """
 
     def __init__(self, chain: Chain, open_meeting: OpenMeeting, name: str, url: str | None) -> None:
-        """Prepare to announce this process by its `name`; without a `url` the others do not learn of it."""
         self._chain = chain
         self.open = open_meeting
         self.name = name
@@ -54,7 +56,6 @@ class ClusterMembership:
         return self.present
 
     async def run(self) -> None:
-        """Announce this node and learn of the others every `REPORT_SECONDS`, for ever."""
         while True:
             try:
                 async with self.open() as meeting:

@@ -32,10 +32,7 @@ _NODE: Final = JsonDecoder(ClusterNode)
 
 
 def decode_nodes(texts: Iterable[bytes]) -> Iterator[ClusterNode]:
-    """Yield the announcements of nodes.
-
-    One in another form, of another version, is left out.
-    """
+    """Yield the decoded announcements; those in another form are left out."""
     for text in texts:
         with suppress(MalformedError):
             yield _NODE.decode(text)

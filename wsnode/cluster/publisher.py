@@ -1,6 +1,4 @@
-"""Task that publishes a chain: one leader session after another, for whatever reason the last one has
-ended.
-"""
+"""Task that publishes a chain in one leader session after another, whatever ended the last one."""
 
 import logging
 from collections.abc import Callable
@@ -86,12 +84,10 @@ class JournalPublisher:
 
     @property
     def report(self) -> LeaderReport:
-        """Return the progress of the writer."""
         return self._published.report
 
     @property
     def head(self) -> Head:
-        """Return the head of the chain."""
         return self._source.head
 
     @property

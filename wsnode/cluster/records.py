@@ -28,7 +28,6 @@ class UnreadableRecordError(Exception):
     """Error of bytes in the journal that are no record."""
 
     def __init__(self, reason: str, place: str | None = None) -> None:
-        """Prepare the message; `place` is the id under which the journal has the bytes."""
         which = "a record" if place is None else f"record {place}"
         super().__init__(f"{which} of the journal cannot be read: {reason}")
         self.reason, self.place = reason, place
@@ -119,9 +118,9 @@ class BlockRecord(msgspec.Struct, frozen=True, tag="block"):
 
 
 class Rollback(msgspec.Struct, frozen=True, tag="down"):
-    """Removal of the blocks above the head after the record, and of that block's patches.
+    """Removal of all blocks above the head after the record, and of the patches of that head.
 
-    Patches are undone until the state has the root after the record, which is the root in the block's header.
+    The state then has the root in the header of that block.
     """
 
 
@@ -181,9 +180,7 @@ class Record(msgspec.Struct, frozen=True, array_like=True):
 
     @property
     def ancestor(self) -> ChainState | None:
-        """Return the state that is left once the record's blocks and patches are taken off, None if it takes
-        off none.
-        """
+        """Return the state below the blocks and patches that the record removes, None if it removes none."""
         if isinstance(self.change, ReorgRecord):
             return self.change.ancestor
         return self.after if isinstance(self.change, Rollback) else None

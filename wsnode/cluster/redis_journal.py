@@ -88,42 +88,19 @@ class RedisJournal:
         self._filter = f"{prefix}:filter:"
 
     async def claim(self, holder: str, floor: int = 0) -> Lease:
-        """Return a lease with a new epoch, above `floor` and all earlier ones.
-
-        Raises:
-            LeaseHeldError: Another process has it.
-            JournalUnavailableError: Redis cannot be reached.
-        """
         what, value = await self._run(journal_scripts.CLAIM, holder, str(floor), _LEASE_MILLISECONDS)
         if what == "taken":
             raise LeaseHeldError(value.decode(errors="replace"))
         return Lease(holder, int(value))
 
     async def renew(self, lease: Lease) -> RecordId | None:
-        """Have the lease last longer, and return the id of the last record, None for an empty journal.
-
-        Raises:
-            LeaseLostError: It is not the holder's any more.
-            JournalUnavailableError: Redis cannot be reached.
-        """
         _what, tip = await self._run_with(lease, journal_scripts.RENEW, _LEASE_MILLISECONDS)
         return record_id(tip)
 
     async def release(self, lease: Lease) -> None:
-        """Give up the lease, so that another process can write immediately; a lost lease is no error.
-
-        Raises:
-            JournalUnavailableError: Redis cannot be reached.
-        """
         await self._run(journal_scripts.RELEASE, lease.holder, str(lease.epoch))
 
     async def append(self, lease: Lease, record: Record) -> None:
-        """Append a record, and drop first records beyond the bounds.
-
-        Raises:
-            LeaseLostError, TipMovedError, RecordTooLargeError: As `Journal.append`.
-            JournalUnavailableError: Redis cannot be reached; the record may have been appended.
-        """
         # A block of 8 MiB takes too long to compress for the event loop.
         content = await trio.to_thread.run_sync(encode_record, record)
         what, *values = await self._run_with(
@@ -141,23 +118,11 @@ class RedisJournal:
             raise TipMovedError(record.previous, record_id(values[0]))
 
     async def tip(self) -> Record | None:
-        """Return the last record, None for an empty journal.
-
-        Raises:
-            UnreadableRecordError, ChainMismatchError: It is no record of this chain.
-            JournalUnavailableError: Redis cannot be reached.
-        """
         return next(iter(await self.read_back(None, 1)), None)
 
     async def read(self, after: RecordId | None, seconds: float) -> Sequence[Record]:
-        """Return records after one, oldest first; wait up to `seconds` for the first of them.
-
-        Raises:
-            BrokenLinkError, UnreadableRecordError, ChainMismatchError: As `Journal.read`.
-            JournalUnavailableError: Redis cannot be reached.
-        """
         start = "0-0" if after is None else str(after)
-        with self._asking(seconds):
+        with self.asking(seconds):
             # No milliseconds would be to wait for ever.
             found = await self._client.xread(
                 {self._log: start}, count=RECORDS_AT_ONCE, block=max(1, int(seconds * 1000))
@@ -168,44 +133,22 @@ class RedisJournal:
         return records
 
     async def read_back(self, before: RecordId | None, most: int) -> Sequence[Record]:
-        """Return up to `most` records before one, or the last ones, latest first.
-
-        Raises:
-            UnreadableRecordError, ChainMismatchError: A record is none of this chain.
-            JournalUnavailableError: Redis cannot be reached.
-        """
         end = "+" if before is None else f"({before}"
-        with self._asking():
+        with self.asking():
             entries = await self._client.xrevrange(self._log, end=end, count=min(most, RECORDS_AT_ONCE))
         return await trio.to_thread.run_sync(self._records, entries)
 
     async def keep_genesis(self, lease: Lease, genesis: bytes) -> None:
-        """Keep the chain's genesis file for readers.
-
-        Raises:
-            LeaseLostError: The lease is not the holder's any more.
-            JournalUnavailableError: Redis cannot be reached.
-        """
         await self._run_with(lease, journal_scripts.KEEP_GENESIS, genesis)
 
     async def genesis(self) -> bytes | None:
-        """Return the genesis file that the writer keeps, None before there is one.
-
-        Raises:
-            JournalUnavailableError: Redis cannot be reached.
-        """
-        with self._asking():
+        with self.asking():
             return await self._client.get(self._keys[3])
 
     async def meet(self, node: ClusterNode | None) -> PresentNodes:
-        """Announce a node unless it is None, and return the present nodes.
-
-        Raises:
-            JournalUnavailableError: Redis cannot be reached.
-        """
         name, text = ("", b"") if node is None else (node.name, msgspec.json.encode(node))
         bounds = (str(int(NODE_SECONDS)), str(MAX_NODES), str(MAX_NODE_BYTES))
-        with self._asking():
+        with self.asking():
             texts: Any = await self._client.eval(journal_scripts.MEET, [self._keys[4]], [name, text, *bounds])
             writer, epoch = await self._client.mget(self._keys[1:3])
         return PresentNodes(
@@ -215,29 +158,18 @@ class RedisJournal:
         )
 
     async def exchange(self, spendings: Sequence[KeySpending]) -> Mapping[str, float]:
-        """Count spent credits of keys, and return the seconds until all credits of each key are back.
-
-        Raises:
-            JournalUnavailableError: Redis cannot be reached.
-        """
         said = [
             text
             for each in spendings
             for text in (each.digest, *(f"{value:.9f}" for value in (each.seconds, each.since, each.own)))
         ]
         bounds = (str(MAX_OWING), str(MAX_SINCE_SECONDS), str(MAX_OWING_SECONDS))
-        with self._asking():
+        with self.asking():
             reply: Any = await self._client.eval(journal_scripts.EXCHANGE, [self._quota], [*bounds, *said])
         owing = iter(reply)
         return {digest.decode(errors="replace"): float(next(owing)) for digest in owing}
 
     async def add_filter(self, identity: str, new: StoredFilter, seconds: float, room: FilterQuota) -> None:
-        """Keep a filter until `seconds` after its last poll.
-
-        Raises:
-            FilterQuotaError: There are too many.
-            JournalUnavailableError: Redis cannot be reached; the filter may be kept.
-        """
         holder = room.holder and hashlib.sha256(room.holder.encode()).hexdigest()
         bounds = map(str, (room.weight, room.max_filters, room.max_held, room.max_weight))
         kept = (new.wish, new.place, _lifetime(seconds), holder)
@@ -246,49 +178,22 @@ class RedisJournal:
             raise FilterQuotaError
 
     async def find_filter(self, identity: str) -> StoredFilter | None:
-        """Return a filter, None if there is none.
-
-        Raises:
-            UnreadableFilterError: Another program has written the key.
-            JournalUnavailableError: Redis cannot be reached.
-        """
         what, *values = await self._run_on(identity, filter_scripts.FIND)
         if what == b"unreadable":
             raise UnreadableFilterError(values[0].decode(errors="replace"))
         return StoredFilter(*values) if what == b"found" else None
 
     async def move_filter(self, identity: str, began: bytes, place: bytes, seconds: float) -> bool:
-        """Move a filter to `place`; return False if it is not at the place at which a poll `began`.
-
-        Raises:
-            JournalUnavailableError: Redis cannot be reached; the filter may have moved.
-        """
         moved = (began, place, _lifetime(seconds))
         what, *_ = await self._run_on(identity, filter_scripts.MOVE, *moved)
         return bool(what == b"done")
 
     async def remove_filter(self, identity: str) -> bool:
-        """Forget a filter; return False if there is none.
-
-        Raises:
-            JournalUnavailableError: Redis cannot be reached; the filter may be forgotten.
-        """
         what, *_ = await self._run_on(identity, filter_scripts.REMOVE)
         return bool(what == b"removed")
 
     def key(self, name: str) -> str:
-        """Return the name of one of this chain's keys in Redis."""
         return f"{self._prefix}:{name}"
-
-    @contextmanager
-    def asking(self, seconds: float = 0) -> Iterator["coredis.Redis[bytes]"]:
-        """Yield the client, for keys of other modules; its answers may take `seconds` longer.
-
-        Raises:
-            JournalUnavailableError: Redis cannot be reached.
-        """
-        with self._asking(seconds):
-            yield self._client
 
     async def run_fenced(
         self, lease: Lease, script: str, keys: tuple[str, str], *arguments: str | bytes
@@ -306,7 +211,7 @@ class RedisJournal:
         self, identity: str, script: str, *arguments: str | bytes, holder: str = ""
     ) -> list[Any]:
         keys = [self._filter + identity, self._filters, f"{self._filters}:weights"]
-        with self._asking():
+        with self.asking():
             reply: Any = await self._client.eval(
                 script, [*keys, f"{self._filters}:of:{holder}"], [identity, *arguments]
             )
@@ -315,11 +220,7 @@ class RedisJournal:
     async def _run_with(
         self, lease: Lease, script: str, *arguments: str | bytes, keys: Sequence[str] | None = None
     ) -> list[Any]:
-        """Return the reply of a script that first checks the holder's lease.
-
-        Raises:
-            LeaseLostError: The lease is not the holder's any more.
-        """
+        """Return the reply of a script that first checks the holder's lease."""
         reply = await self._run(script, lease.holder, str(lease.epoch), *arguments, keys=keys)
         if reply[0] == "lost":
             raise LeaseLostError(lease)
@@ -328,7 +229,7 @@ class RedisJournal:
     async def _run(
         self, script: str, *arguments: str | bytes, keys: Sequence[str] | None = None
     ) -> list[Any]:
-        with self._asking():
+        with self.asking():
             reply: Any = await self._client.eval(script, keys or self._keys, arguments)
         what, *values = reply
         if what == b"damaged":
@@ -336,9 +237,14 @@ class RedisJournal:
         return [what.decode(), *values]
 
     @contextmanager
-    def _asking(self, seconds: float = 0) -> Iterator[None]:
+    def asking(self, seconds: float = 0) -> Iterator["coredis.Redis[bytes]"]:
+        """Yield the client; its answers may take `seconds` longer than `ANSWER_SECONDS`.
+
+        Raises:
+            JournalUnavailableError: Redis cannot be reached.
+        """
         with _as_away(self.place), trio.fail_after(seconds + ANSWER_SECONDS):
-            yield
+            yield self._client
 
     def _records(self, entries: Sequence[Any]) -> list[Record]:
         return [self._record(entry) for entry in entries]

@@ -57,7 +57,10 @@ class CreditAccount(Protocol):
 
 
 class RateSharer:
-    """Exchange of spent credits with the other nodes, over one connection."""
+    """Exchange of spent credits with the other nodes, over one connection.
+
+    `accounts` returns this node's accounts by the hashes of the keys; `clock` is the accounts' clock.
+    """
 
     def __init__(
         self,
@@ -65,9 +68,6 @@ class RateSharer:
         accounts: Callable[[], Mapping[str, CreditAccount]],
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        """Prepare with `accounts`, which returns this node's accounts by the keys' hashes; `clock` is their
-        clock.
-        """
         self._quotas = quotas
         self._accounts = accounts
         self._clock = clock
@@ -128,7 +128,6 @@ class SharedRates:
     """Sharing of a network's key credits with the other nodes; `run` has to be running."""
 
     def __init__(self, accounts: Callable[[], Mapping[str, CreditAccount]], open_quotas: OpenQuotas) -> None:
-        """Prepare with `accounts`, which returns this node's accounts by the keys' hashes."""
         self._accounts = accounts
         self.open = open_quotas
         self._is_alone = False

@@ -30,11 +30,9 @@ class WriterPoolObserver(Protocol):
 class NullObserver:
     """Observer of a node that sends nothing to the writer; it keeps nothing."""
 
-    def heard(self, transaction_hash: bytes, epoch: int, /) -> None:
-        """Do nothing."""
+    def heard(self, transaction_hash: bytes, epoch: int, /) -> None: ...
 
-    def doubted(self, hashes: Sequence[bytes], /) -> None:
-        """Do nothing."""
+    def doubted(self, hashes: Sequence[bytes], /) -> None: ...
 
 
 class MirrorCounts(msgspec.Struct):
@@ -52,7 +50,6 @@ class Mirror:
     def __init__(
         self, pool: TransactionPool, hearer: WriterPoolObserver, most: int = MAX_TRANSACTIONS
     ) -> None:
-        """Prepare to copy into `pool`; the writer lists at most `most` transactions."""
         self._pool = pool
         self._hearer = hearer
         self._most: Final = most
@@ -67,7 +64,6 @@ class Mirror:
 
     @property
     def listed(self) -> int:
-        """Return the number of transactions that the writer lists."""
         return len(self._listed)
 
     @property

@@ -77,12 +77,7 @@ class MirrorTask:
                 await trio.sleep(AWAY_SECONDS)
 
     async def _follow(self, stream: PoolStream) -> None:
-        """Read while another process writes this journal.
-
-        Raises:
-            JournalUnavailableError: It cannot be reached.
-            UnreadableRecordError: Its last entry is no change.
-        """
+        """Read while another process writes this journal."""
         open_stream = self.open
         if self._position is None:
             await self._read_anew(stream)
@@ -121,12 +116,7 @@ class MirrorTask:
         self._position = said.id
 
     async def _read_anew(self, stream: PoolStream) -> None:
-        """Read the whole contents of the writer; those dropped meanwhile are in the changes after that.
-
-        Raises:
-            JournalUnavailableError: The journal cannot be reached.
-            UnreadableRecordError: Its last entry is no change.
-        """
+        """Read the whole contents of the writer's pool; later changes name those dropped meanwhile."""
         tip = await stream.tip()
         if tip is None or self._is_own(tip.id.epoch):
             self._position = None if tip is None else tip.id
@@ -150,12 +140,7 @@ class MirrorTask:
             await trio.lowlevel.checkpoint()
 
     async def _repair(self, stream: PoolStream) -> None:
-        """Try again to add missing transactions: a block may have brought the funds for them.
-
-        Raises:
-            JournalUnavailableError: The journal cannot be reached.
-            UnreadableRecordError: Its last entry is no change.
-        """
+        """Try again to add missing transactions: a block may have brought the funds for them."""
         head, now = self._head(), trio.current_time()
         if head == self._repaired[0] and now < self._repaired[1] + REPAIR_SECONDS:
             return
@@ -168,12 +153,8 @@ class MirrorTask:
     async def _look(self, stream: PoolStream, now: float) -> None:
         """Check every `REPAIR_SECONDS` if Redis has lost changes that were read already.
 
-        Its writer notices the loss within a second, and begins anew at an earlier position. If no writer
-        does, the contents in Redis are read again.
-
-        Raises:
-            JournalUnavailableError: The journal cannot be reached.
-            UnreadableRecordError: Its last entry is no change.
+        The writer notices such a loss within a second, and publishes its pool anew from an earlier id. If no
+        writer does, the contents in Redis are read again.
         """
         if now < self._looked + REPAIR_SECONDS:
             return

@@ -26,7 +26,7 @@ from wsnode.ethereum.pool.pool import TransactionPool
 
 
 class PoolDiff(msgspec.Struct, frozen=True):
-    """Part of the changes."""
+    """Next changes to publish, within the bounds of one record."""
 
     added: list[PoolEntry]
     """Added transactions, in the order in which they came."""
@@ -42,12 +42,11 @@ class PoolDiff(msgspec.Struct, frozen=True):
 
     @property
     def is_empty(self) -> bool:
-        """Return True if nothing changes."""
         return self.is_silent and not self.gone
 
 
 class PoolJournalDiff:
-    """Contents in a journal, compared with the pool."""
+    """Difference between the transactions that a journal lists and those of the pool."""
 
     def __init__(
         self,
@@ -148,7 +147,6 @@ class PoolPublisher:
         lease: Callable[[], Lease | None],
         open_stream: OpenStream,
     ) -> None:
-        """Prepare to publish `pool`; `lease` returns this process's lease, None while it has none."""
         self._pool = pool
         self._lease = lease
         self._open = open_stream
@@ -166,14 +164,10 @@ class PoolPublisher:
 
     @property
     def listed(self) -> int:
-        """Return the number of transactions that are listed for the others."""
         return self._kept.count
 
     @property
     def left_out(self) -> int:
-        """Return the number of the pool's other transactions: impersonated ones, and those beyond the
-        bounds.
-        """
         return self._listing.left_out
 
     async def run(self) -> None:
@@ -190,11 +184,7 @@ class PoolPublisher:
                 await trio.sleep(AWAY_SECONDS)
 
     async def _publish(self, stream: PoolStream, lease: Lease) -> None:
-        """Publish as long as the lease lasts.
-
-        Raises:
-            JournalUnavailableError: Redis cannot be reached.
-        """
+        """Publish as long as the lease lasts."""
         if lease.epoch != self._last.epoch:
             # What this process dropped while another one wrote says nothing to others.
             self._listing = PoolJournalDiff(self._pool)
@@ -211,11 +201,7 @@ class PoolPublisher:
                 return
 
     async def _publish_once(self, stream: PoolStream, lease: Lease) -> None:
-        """Publish the changes; return after the next change of the pool, or after `LOOK_SECONDS`.
-
-        Raises:
-            LeaseLostError, PoolStreamChangedError, JournalUnavailableError: As `PoolStream.append`.
-        """
+        """Publish the changes; return after the next change of the pool, or after `LOOK_SECONDS`."""
         changed = self._changed = trio.Event()
         await self._publish_changes(stream, lease)
         self._note_there()
@@ -228,11 +214,7 @@ class PoolPublisher:
         self._kept, self._is_whole = PublishedState(None), False
 
     async def _publish_changes(self, stream: PoolStream, lease: Lease) -> None:
-        """Bring the contents in the journal to those of the pool, within the bounds.
-
-        Raises:
-            LeaseLostError, PoolStreamChangedError, JournalUnavailableError: As `PoolStream.append`.
-        """
+        """Bring the contents in the journal to those of the pool, within the bounds."""
         while not (batch := self._listing.next_batch()).is_empty or not self._is_whole:
             # The contents are whole once nothing is left to be added to them.
             is_whole = self._is_whole or batch.is_empty
@@ -259,12 +241,7 @@ class PoolPublisher:
         return RecordedChange(self._last, change)
 
     async def _look(self, stream: PoolStream, lease: Lease, *, is_changed: bool) -> None:
-        """Check that Redis has the published changes; after a change of the pool pause instead, to collect
-        more.
-
-        Raises:
-            LeaseLostError, PoolStreamChangedError, JournalUnavailableError: As `PoolStream.append`.
-        """
+        """Check that Redis has the published changes; after a change of the pool, pause to collect more."""
         if is_changed:
             await trio.sleep(PAUSE_SECONDS)
         else:

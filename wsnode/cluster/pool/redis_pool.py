@@ -66,7 +66,6 @@ class RedisPoolStream:
     def __init__(
         self, journal: RedisJournal, most_changes: int = STREAM_CHANGES, most_bytes: int = STREAM_BYTES
     ) -> None:
-        """Prepare the stream, with at most `most_changes` changes of `most_bytes` bytes."""
         self._journal = journal
         self._bounds = str(most_changes), str(most_bytes)
         self._stream, self._contents = journal.key("pool"), journal.key("pool:contents")
@@ -79,12 +78,6 @@ class RedisPoolStream:
         added: Mapping[bytes, Encoded],
         removed: Sequence[bytes],
     ) -> None:
-        """Change the contents, and append the change for readers unless it is None.
-
-        Raises:
-            LeaseLostError, PoolStreamChangedError: As `PoolStream.append`.
-            JournalUnavailableError: Redis cannot be reached; the change may have been made.
-        """
         what, *values = await self._journal.run_fenced(
             lease,
             APPEND,
@@ -102,34 +95,17 @@ class RedisPoolStream:
             raise PoolStreamChangedError(before.tip, record_id(values[0]))
 
     async def tip(self) -> RecordedChange | None:
-        """Return the last change, None if there is none.
-
-        Raises:
-            UnreadableRecordError: The last entry is no change.
-            JournalUnavailableError: Redis cannot be reached.
-        """
         with self._journal.asking() as client:
             entries = await client.xrevrange(self._stream, count=1)
         return next(map(_said, entries), None)
 
     async def read(self, after: RecordId | None, seconds: float) -> Sequence[RecordedChange]:
-        """Return changes after one, oldest first; wait up to `seconds` for the first of them.
-
-        Raises:
-            UnreadableRecordError: An entry is no change.
-            JournalUnavailableError: Redis cannot be reached.
-        """
         start, milliseconds = "0-0" if after is None else str(after), max(1, int(seconds * 1000))
         with self._journal.asking(seconds) as client:
             found = await client.xread({self._stream: start}, count=READ_AT_ONCE, block=milliseconds)
         return [_said(entry) for entries in (found or {}).values() for entry in entries]
 
     async def contents(self) -> AsyncIterator[Sequence[Encoded]]:
-        """Yield the contents in parts, in no order, up to the bytes that a writer may list.
-
-        Raises:
-            JournalUnavailableError: Redis cannot be reached.
-        """
         cursor, size = 0, 0
         while size <= MAX_BYTES:
             with self._journal.asking() as client:
@@ -141,19 +117,13 @@ class RedisPoolStream:
                 return
 
     async def find(self, hashes: Sequence[bytes]) -> Sequence[Encoded | None]:
-        """Return transactions of the contents, None for each that is not there.
-
-        Raises:
-            JournalUnavailableError: Redis cannot be reached.
-        """
         with self._journal.asking() as client:
             return list(await client.hmget(self._contents, list(hashes)))
 
 
 @asynccontextmanager
 async def open_pool(address: JournalAddress, genesis: bytes) -> AsyncIterator[RedisPoolStream]:
-    """Yield the pool's stream in the journal at an address, of the chain with `genesis` as its first block's
-    hash.
+    """Yield the pool's stream in a journal; `genesis` is the hash of the chain's first block.
 
     Raises:
         JournalUnavailableError: Redis cannot be reached; a single server is noticed only at the first use.
@@ -163,9 +133,4 @@ async def open_pool(address: JournalAddress, genesis: bytes) -> AsyncIterator[Re
 
 
 def _said(entry: Any) -> RecordedChange:
-    """Return the change in an entry of the stream.
-
-    Raises:
-        UnreadableRecordError: The entry is no change.
-    """
     return decode_change(entry.identifier.decode(), entry.field_values.get(b"change", b""))

@@ -16,7 +16,7 @@ from wsnode.cluster.records import (
     ReorgRecord,
     Rollback,
 )
-from wsnode.cluster.replica.chain_states import is_at, is_canonical, is_reachable, standing_of
+from wsnode.cluster.replica.chain_states import is_canonical, is_reachable, standing_of
 from wsnode.cluster.replica.errors import GapError, RefusedRecordError
 from wsnode.ethereum.chain import Chain, FinalityMarks
 from wsnode.ethereum.codec.blocks import UnverifiedBlock, decode_blocks
@@ -34,14 +34,12 @@ Branch: TypeAlias = Sequence[tuple[BlockRecord, UnverifiedBlock]]
 
 
 class LogApplier:
-    """Applier of records to a chain, in one thread at a time."""
+    """Applier of records to a chain, in one thread at a time.
+
+    With `is_development`, blocks may have unsigned transactions, and states may change without a transaction.
+    """
 
     def __init__(self, chain: Chain, tree: BlockTree, *, is_development: bool) -> None:
-        """Prepare to apply records.
-
-        With `is_development`, blocks may have unsigned transactions, and states may change without a
-        transaction.
-        """
         self._chain = chain
         self._tree = tree
         self._is_development = is_development
@@ -58,7 +56,7 @@ class LogApplier:
         """
         _require_form(record)
         mine, base = standing_of(self._chain), record.ancestor
-        if not is_at(mine, record.before) and not is_at(mine, record.after):
+        if not mine.agrees_with(record.before) and not mine.agrees_with(record.after):
             if self._is_beyond(mine, record):
                 if record.is_latest:
                     self.go_back(record.after)
@@ -68,7 +66,7 @@ class LogApplier:
                 base = record.before
             elif not isinstance(record.change, ReorgRecord):
                 self.go_back(record.ancestor or record.before)
-        is_made = is_at(standing_of(self._chain), record.after)
+        is_made = standing_of(self._chain).agrees_with(record.after)
         branch: Branch = () if is_made else self._branch(record)
         marks = self._marks(record, branch)
         if not is_made:
@@ -108,7 +106,7 @@ class LogApplier:
                 self._chain.set_chain_id(wanted.chain_id)
 
     def _can_rewind_to(self, state: ChainState) -> bool:
-        """Return True if the chain can reach a state by taking back blocks and patches, and has its id."""
+        """Return True if the chain has the chain id of `state`, and can be taken back to it."""
         with self._chain.snapshot() as view:
             return view.chain_id == state.chain_id and is_reachable(view, state)
 
@@ -135,8 +133,9 @@ class LogApplier:
             self._tree.store(self._tree.take_pending(), marks)
 
     def _branch(self, record: Record) -> Branch:
-        """Return the blocks of a record, none if it has none; the chain can be rewound to a reorg's ancestor
-        then.
+        """Return the blocks of a record, none if it has none.
+
+        For a reorg, bring the chain first to where it can be rewound to the ancestor.
         """
         match record.change:
             case BlockRecord():
@@ -162,7 +161,7 @@ class LogApplier:
                 unpatched = msgspec.structs.replace(ancestor, state_root=root)
                 if is_reachable(view, unpatched):
                     return unpatched
-        if is_at(mine, record.before):
+        if mine.agrees_with(record.before):
             raise RefusedRecordError(record.id, f"block {ancestor.head} is not below the head")
         raise GapError(mine, ancestor)
 
@@ -177,7 +176,7 @@ class LogApplier:
         self.go_back(unpatched)
         for patch in change.patches:
             self._make_patch(record, patch)
-        if not is_at(found := standing_of(self._chain), change.ancestor):
+        if not (found := standing_of(self._chain)).agrees_with(change.ancestor):
             raise RefusedRecordError(record.id, f"its patches lead to {found}, not to {change.ancestor}")
 
     def _decoded_blocks(self, record: Record, changes: Sequence[BlockRecord], parent: Head) -> Branch:
@@ -197,7 +196,7 @@ class LogApplier:
             branch.append((change, block))
             parent, root = Head.of(block), Hash32(header_fields(block.header).state_root)
             after = ChainState(parent, root, record.before.chain_id)
-        if not is_at(after, record.after):
+        if not after.agrees_with(record.after):
             raise RefusedRecordError(
                 record.id,
                 f"its block leads to {after}, the record says {record.after}: the node that wrote it is "
@@ -254,7 +253,7 @@ class LogApplier:
             )
 
     def _require(self, record: Record) -> None:
-        if not is_at(found := standing_of(self._chain), record.after):
+        if not (found := standing_of(self._chain)).agrees_with(record.after):
             raise RefusedRecordError(
                 record.id,
                 f"it leads to {found}, the record says {record.after}: the node that wrote it or this folder "

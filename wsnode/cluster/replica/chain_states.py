@@ -17,15 +17,6 @@ def standing_of(chain: Chain) -> ChainState:
         return ChainState(view.head, Hash32(chain.state.state_root), view.chain_id, safe, finalized)
 
 
-def is_at(state: ChainState, other: ChainState) -> bool:
-    """Return True if two states are the same but for the safe and the finalized block."""
-    return _without_marks(state) == _without_marks(other)
-
-
-def _without_marks(state: ChainState) -> tuple[Head, Hash32, int]:
-    return state.head, state.state_root, state.chain_id
-
-
 def is_canonical(view: Snapshot, head: Head) -> bool:
     """Return True if a block is in the chain of a snapshot."""
     return view.hash_of(head.number) == head.hash

@@ -18,25 +18,18 @@ class EthereumReplicaChain:
     """Chain of the eth family in a replica; `str` names its head."""
 
     def __init__(self, chain: Chain, live: LiveTree, *, is_development: bool) -> None:
-        """Prepare to apply records.
-
-        With `is_development`, blocks may have unsigned transactions, and states may change without a
-        transaction.
-        """
         self._chain = chain
         self._live = live
         self._applier = LogApplier(chain, live.tree, is_development=is_development)
 
     @property
     def head(self) -> Head:
-        """Return the head."""
         return self._chain.head
 
     def __str__(self) -> str:
         return f"block {self.head}"
 
     def reaches(self, state: ChainState) -> bool:
-        """Return True if the chain can reach a state by taking back blocks or patches alone."""
         with self._chain.snapshot() as view:
             return is_reachable(view, state)
 
@@ -53,9 +46,7 @@ class EthereumReplicaChain:
                 yield
 
     async def apply(self, record: Record) -> None:
-        """Apply a record, as `LogApplier.apply`."""
         await in_thread(partial(self._applier.apply, record))
 
     async def go_back(self, state: ChainState) -> None:
-        """Take back blocks and patches beyond a state, as `LogApplier.go_back`."""
         await in_thread(partial(self._applier.go_back, state))

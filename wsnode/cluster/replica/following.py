@@ -97,7 +97,6 @@ class Replica:
 
     @property
     def stage(self) -> SyncStage:
-        """Return how far the journal is followed: connecting, catching up, live, stopped, cannot store."""
         return self.replica_lag.stage()
 
     @property
@@ -109,7 +108,6 @@ class Replica:
         return SyncProgress(self._starting, head, tip)
 
     async def run(self) -> None:
-        """Follow the journal, for ever."""
         while True:
             with trio.CancelScope() as self._scope:
                 try:
@@ -165,12 +163,7 @@ class Replica:
         self.replica_lag.is_stopped = False
 
     async def _follow(self, journal: Journal) -> None:
-        """Repeat records as they come.
-
-        Raises:
-            JournalUnavailableError: The journal cannot be asked.
-            REFUSALS: A record is unreadable, does not verify, or cannot be reached.
-        """
+        """Apply records as they arrive, until one is refused or the journal cannot be read."""
         await self._align(journal)
         while True:
             try:

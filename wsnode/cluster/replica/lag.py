@@ -16,7 +16,6 @@ class ReplicaLag:
     """
 
     def __init__(self, head: Callable[[], int], clock: Callable[[], float], max_lag: int = MAX_LAG) -> None:
-        """Prepare to compare; `head` returns the number of the head, `clock` seconds."""
         self._head = head
         self._clock = clock
         self._max_lag = max_lag

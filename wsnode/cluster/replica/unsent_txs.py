@@ -43,13 +43,11 @@ class UnsentTransactions:
         self._answers[transaction_hash] = _Answer(epoch, inf if is_final else self._clock() + AGAIN_SECONDS)
 
     def heard(self, transaction_hash: bytes, epoch: int) -> None:
-        """Note that the writer of an epoch lists a transaction."""
         if transaction_hash not in self._answers:
             self._mirrored.add(transaction_hash)
         self._answers[transaction_hash] = _Answer(epoch, inf)
 
     def refused(self, transaction_hash: bytes, epoch: int) -> None:
-        """Note that the writer of an epoch does not accept a transaction now."""
         self._answers[transaction_hash] = _Answer(epoch, self._clock() + AGAIN_SECONDS)
 
     def unanswered(self, transaction_hash: bytes) -> None:
