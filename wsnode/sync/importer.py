@@ -77,11 +77,7 @@ class Importer:
         self._done = ProgressStep(number=chain.head.number)
 
     async def run(self) -> Head:
-        """Import all blocks and return the new head; a cancelled import keeps the verified blocks.
-
-        Raises:
-            SourceError, InvalidBlockError, UnknownParentError: as `import_files`.
-        """
+        """Import all blocks and return the new head; a cancelled import keeps the verified blocks."""
         async with trio.open_nursery() as nursery:
             sender, receiver = trio.open_memory_channel[ImportBatch](1)
             nursery.start_soon(self._read, sender)

@@ -32,8 +32,7 @@ class ImportProgress(Protocol):
 class NullProgress:
     """Progress that is not shown."""
 
-    def advanced(self, step: ProgressStep) -> None:
-        """Do nothing."""
+    def advanced(self, step: ProgressStep) -> None: ...
 
 
 class ImportLines:
@@ -77,7 +76,6 @@ class ImportBar:
         self._task = self._progress.add_task("import", total=None, number=0, rates="")
 
     def advanced(self, step: ProgressStep) -> None:
-        """Update the bar."""
         self._progress.update(
             self._task,
             total=step.bytes_total,

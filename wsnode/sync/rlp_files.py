@@ -39,7 +39,7 @@ class EncodedBlock(msgspec.Struct, frozen=True):
 
 
 class FilePosition(msgspec.Struct, frozen=True):
-    """The position of a source in bytes on the disk, and its size, None for a pipe."""
+    """Position of a source in bytes on the disk, and its size, None for a pipe."""
 
     read: int
     whole: int | None

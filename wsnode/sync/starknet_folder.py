@@ -25,7 +25,7 @@ Progress = Callable[[int, int, int], None]
 
 
 class ImportOutcome(msgspec.Struct, frozen=True):
-    """The result of an import."""
+    """Outcome of an import; `head` is number and hash, None without a block."""
 
     head: tuple[int, bytes] | None
     blocks: int
@@ -126,7 +126,6 @@ class _Work:
         self.taken = 0
 
     def close(self) -> None:
-        """Close the open file."""
         self._blocks.close()
 
     def turn(self) -> bool:

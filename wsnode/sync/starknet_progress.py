@@ -30,7 +30,6 @@ class LineProgress:
         print(f"block {number}: {rate:,.0f} blocks/s, {left}", file=self._stream, flush=True)
 
     def report(self, message: str) -> None:
-        """Write a message for the operator."""
         print(message, file=self._stream, flush=True)
 
 
@@ -48,7 +47,6 @@ class DumpBar:
         self._task = self._progress.add_task("import", total=None, number=0)
 
     def __call__(self, number: int, done: int, total: int) -> None:
-        """Update the bar."""
         self._progress.update(self._task, total=total, completed=done, number=number)
 
     def report(self, message: str) -> None:

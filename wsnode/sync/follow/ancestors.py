@@ -35,7 +35,10 @@ class WantedBlock(msgspec.Struct, frozen=True, eq=False):
 
 
 class AncestorSync:
-    """Fetch of the block that was wanted last, and of its unknown ancestors."""
+    """Fetch of the block that was wanted last, and of its unknown ancestors.
+
+    `floor` returns the number of the lowest block that may be replaced.
+    """
 
     def __init__(
         self,
@@ -46,9 +49,6 @@ class AncestorSync:
         floor: Callable[[], int],
         storage_retry: StorageRetry,
     ) -> None:
-        """Prepare to fetch from `upstreams`; `floor` returns the number of the lowest block that may be
-        replaced.
-        """
         self._live = live
         self._upstreams = upstreams
         self._range_sync = range_sync
@@ -69,7 +69,6 @@ class AncestorSync:
         return self._wanted.is_over
 
     async def run(self) -> None:
-        """Fetch wanted blocks, for ever."""
         while True:
             await self._woken.wait()
             self._woken = trio.Event()

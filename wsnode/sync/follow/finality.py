@@ -27,8 +27,7 @@ class SetFinality(Protocol):
     meanwhile.
     """
 
-    async def __call__(self, *, safe: Hash32 | None, finalized: Hash32 | None) -> bool:
-        """Mark the blocks; return True if they are marked."""
+    async def __call__(self, *, safe: Hash32 | None, finalized: Hash32 | None) -> bool: ...
 
 
 class FinalityTracker:

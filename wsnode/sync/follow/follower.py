@@ -133,12 +133,10 @@ class Follower:
 
     @property
     def agree(self) -> int:
-        """Return how many upstreams must have a block before it is the head."""
         return self._policy.agree
 
     @property
     def reorganisations(self) -> int:
-        """Return the number of reorganisations since the start."""
         return self._head_tracker.reorganisations
 
     @property
@@ -151,8 +149,8 @@ class Follower:
         return self._policy.highest(self.upstreams.highest(self.agree))
 
     def announced_height(self) -> int | None:
-        """Return the highest announced block number, stored because many calls read it; None before the first
-        announcement.
+        """Return the highest announced block number, None before the first announcement; many calls
+        read it.
         """
         return self._height
 
@@ -186,7 +184,6 @@ class Follower:
 
     @property
     def peers(self) -> int:
-        """Return the number of upstreams that are followed now."""
         return len(self.upstreams.usable)
 
     async def send(self, encoded: bytes) -> None:
@@ -237,9 +234,7 @@ class Follower:
             await trio.sleep(0 if has_more else REST_SECONDS)
 
     def want(self, block_hash: Hash32) -> trio.Event:
-        """Have a consensus client's missing block fetched, with its unknown ancestors; return an event for
-        its end.
-        """
+        """Have a missing block and its unknown ancestors fetched; return an event for the end of that."""
         return self._ancestors.want(block_hash)
 
     def _floor(self) -> int:
@@ -282,11 +277,8 @@ class Follower:
         self._see()
 
     async def take(self, upstream: Upstream, link: Link) -> None:
-        """Fetch and judge the last announced block of an upstream, and move the head.
-
-        Raises:
-            PeerError: Its blocks are invalid, or leave this node's chain below the finalized block.
-            UpstreamError: Its blocks cannot be had.
+        """Fetch and judge the last announced block of an upstream, and move the head; errors are those of
+        `HeadTracker.take`.
         """
         if not self._is_driven:
             await self._storage_retry.until_stored(partial(self._head_tracker.take, upstream, link))
@@ -421,7 +413,6 @@ class Follower:
                 )
 
     async def tell_status(self) -> dict[str, Any]:
-        """Return the result of `wsnode_status`."""
         return self.status()
 
     def _kept(self) -> dict[str, Any]:

@@ -91,7 +91,6 @@ class AnnouncedHead(HeadPolicy):
 
     @property
     def beginning_agree(self) -> int:
-        """Return `agree`."""
         return self.agree
 
     @property
@@ -106,12 +105,10 @@ class AnnouncedHead(HeadPolicy):
     def choose(
         self, paths: Sequence[Path], head: Head, path_to: Callable[[Head], Path | None]
     ) -> Choice | None:
-        """Return the highest block that `agree` upstreams have, None if there is no such block."""
         found = chosen(paths, self.agree)
         return None if found is None else Choice(found, is_certain=False)
 
     def highest(self, announced: int | None) -> int | None:
-        """Return `announced`, None if too few upstreams have announced a head."""
         return announced
 
     def not_ready_reason(self) -> str | None:
@@ -119,11 +116,9 @@ class AnnouncedHead(HeadPolicy):
         return None
 
     def trust(self, upstreams: int) -> str:
-        """Return how many of the upstreams choose the head."""
         return f"{self.agree} of {upstreams} upstreams choose"
 
     def members(self) -> dict[str, Any]:
-        """Return no members."""
         return {}
 
 
@@ -172,8 +167,10 @@ class ProvedHead(HeadPolicy):
         return Choice(found, is_certain=True)
 
     def highest(self, announced: int | None) -> int | None:
-        """Return the number of the proved block or, where announced heads are allowed, a number up to
-        `ANNOUNCED_AHEAD` above it; None before the first proof.
+        """Return the number of the proved block, or of an announced one above it where such heads are
+        allowed.
+
+        The result is at most `ANNOUNCED_AHEAD` above the proved block, and None before the first proof.
         """
         proved = self._anchor.highest
         if proved is None or announced is None:
@@ -181,13 +178,10 @@ class ProvedHead(HeadPolicy):
         return max(proved, min(announced, proved + self._anchor.ahead))
 
     def not_ready_reason(self) -> str | None:
-        """Return the reason why the proved head is late or missing, or None if it is in time."""
         return self._anchor.status().reason
 
     def trust(self, upstreams: int) -> str:
-        """Return a sentence about the sync committee and the checkpoint."""
         return self._anchor.trust
 
     def members(self) -> dict[str, Any]:
-        """Return the member `beacon`: the state of the light client and of its beacon nodes."""
         return {"beacon": self._anchor.members()}

@@ -90,14 +90,11 @@ class HeadTracker:
 
     @property
     def head(self) -> Head:
-        """Return the head."""
         return self._chain.head
 
     @property
     def floor(self) -> int:
-        """Return the number of the finalized block, 0 if even that may be replaced; branches below it are
-        refused.
-        """
+        """Return the finalized block's number, 0 if even that may be replaced; lower branches are refused."""
         if self.accepts_any:
             return 0
         with self._chain.snapshot() as view:
@@ -105,7 +102,6 @@ class HeadTracker:
 
     @property
     def is_going_far(self) -> bool:
-        """Return True while blocks are fetched over a long distance."""
         return self._range_sync.is_running
 
     def stop(self, reason: str) -> None:

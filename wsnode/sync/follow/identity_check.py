@@ -111,17 +111,11 @@ class EthereumDialect:
         self._accepts_any = accepts_any
 
     async def greet(self, upstream: Upstream, link: Link) -> Head:
-        """Return the head of an upstream of our chain; raises as `greet`."""
         with self._chain.snapshot() as view:
             ours = identity_of(view)
         return await greet(upstream, link, ours, accepts_any=self._accepts_any())
 
     async def subscribe_heads(self, link: Link, hear: Callable[[bytes], None]) -> bool:
-        """Subscribe to new heads and call `hear` with each header; return False if the node refuses.
-
-        Raises:
-            UpstreamError: The connection was lost.
-        """
         try:
             await link.subscribe(["newHeads"], hear)
         except UpstreamError as error:
@@ -131,27 +125,18 @@ class EthereumDialect:
         return True
 
     def announced_head(self, upstream: Upstream, text: bytes) -> Head | None:
-        """Return the head that an announced header names, None for null.
-
-        Raises:
-            UpstreamError: It is malformed.
-        """
         block = upstream.client.read(decode_rpc_block, text)
         return None if block is None else block.head
 
     async def head(self, upstream: Upstream, link: Link) -> Head | None:
-        """Return number and hash of an upstream's head, None if it reports no block; raises as `head_at`."""
         return await head_at(upstream, "latest", link)
 
     def poll_seconds(self, _upstream: Upstream) -> float:
-        """Return the seconds between two requests for the head: a part of the time between two blocks, within
-        bounds.
+        """Return the seconds between two requests for the head: a quarter of the time between two blocks,
+        bounded.
         """
         seconds = self._block_time(self._chain) / POLLS_A_BLOCK
         return min(max(seconds, MIN_POLL_SECONDS), MAX_POLL_SECONDS)
 
     def recheck_seconds(self, _upstream: Upstream) -> float:
-        """Return the seconds before a quarantined upstream is checked again: 60, since another node may
-        answer at a URL.
-        """
         return RECHECK_SECONDS

@@ -37,7 +37,6 @@ class ProvedHeadSync:
         """Slot of the clock since which an upstream's head is off the proved chain, by upstream."""
 
     async def run(self, storage_retry: StorageRetry) -> None:
-        """Fetch and judge each newly proved block, for ever."""
         while True:
             changed = self._anchor.changed
             await storage_retry.until_stored(self.step)

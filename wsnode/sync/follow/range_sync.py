@@ -36,7 +36,10 @@ ATTEMPTS: Final = 3
 
 
 class RangeSync:
-    """Sync over long distances, one at a time; fetched blocks are judged, and never believed."""
+    """Sync over long distances, one at a time; fetched blocks are judged, and never believed.
+
+    `floor` returns the number of the lowest block that may be replaced. A light folder needs `receipts`.
+    """
 
     def __init__(
         self,
@@ -47,11 +50,6 @@ class RangeSync:
         floor: Callable[[], int],
         receipts: Receipts | None = None,
     ) -> None:
-        """Prepare to fetch from `upstreams`; `floor` returns the number of the lowest block that may be
-        replaced.
-
-        A light folder needs `receipts` to judge blocks.
-        """
         self._receipts = receipts
         self._chain = chain
         self._live = live
@@ -275,9 +273,7 @@ def _pieces(batch: BlockBatch) -> Iterator[BlockBatch]:
 
 
 def _giver_of(batch: BlockBatch, extension: ExtendOutcome) -> Upstream:
-    """Return the upstream whose block ended an extension: of a linked run, any block may be the invalid
-    one.
-    """
+    """Return the giver of the invalid block, or without one that of the first block that was not taken."""
     wanted = None if extension.error is None else extension.error.block_hash
     for block, giver in zip(batch.blocks, batch.givers, strict=True):
         if block.hash == wanted:

@@ -24,7 +24,6 @@ class StorageRetry:
     """
 
     def __init__(self, changed: Callable[[], None]) -> None:
-        """Prepare to call `changed` when such a period begins, and when it ends."""
         self._changed = changed
         self._waiting = 0
         """Number of works that have failed and are to be tried again."""

@@ -94,7 +94,6 @@ class Upstream:
 
     @property
     def is_usable(self) -> bool:
-        """Return True if the upstream is followed now."""
         return self.standing is PeerState.FOLLOWED
 
     def announce(self, head: Head) -> bool:

@@ -72,7 +72,6 @@ class UpstreamTransactions:
             del self._known[next(iter(self._known))]
 
     async def run(self) -> None:
-        """Fetch announced transactions, for ever."""
         async with trio.open_nursery() as nursery:
             for _ in range(AT_ONCE):
                 nursery.start_soon(self._fetch)

@@ -87,15 +87,12 @@ class ForkPointProofStore:
         self._chain = chain
         self.block = _block(chain.spec.genesis_block().header)
 
-    def head(self) -> None:
-        """Return None, since only the state of one block is proved."""
+    def head(self) -> None: ...
 
     def block_of(self, error: MissingStateError) -> ProofBlock:
-        """Return the first block."""
         return self.block
 
     def is_known(self, address: bytes) -> bool:
-        """Return True if an account is known."""
         try:
             self._chain.state.account(address, (self.block.head.number, self.block.head.hash))
         except MissingStateError:
@@ -103,15 +100,12 @@ class ForkPointProofStore:
         return True
 
     def hashes_before(self, block: ProofBlock, numbers: Sequence[int]) -> Hashes | None:
-        """Return None, since the blocks before the first one are not stored."""
         return None
 
     def has_code(self, code_hash: bytes) -> bool:
-        """Return True if the code with a hash is known."""
         return self._chain.state.find_code(code_hash) is not None
 
     def keep_proofs(self, block: ProofBlock, proofs: Sequence[Proof]) -> None:
-        """Verify proofs and keep the values that they prove."""
         self._chain.state.keep_proofs(proofs)
 
     def carry(
@@ -121,7 +115,6 @@ class ForkPointProofStore:
         return accounts, slots
 
     def keep_hashes(self, block: ProofBlock, hashes: Hashes) -> None:
-        """Keep verified hashes of blocks before the first one."""
         self._chain.state.keep_hashes(hashes)
 
 
@@ -132,7 +125,6 @@ class LightFolderProofStore:
         self._chain = chain
 
     def head(self) -> Head:
-        """Return the head."""
         return self._chain.head
 
     def block_of(self, error: MissingStateError) -> ProofBlock:
@@ -165,21 +157,18 @@ class LightFolderProofStore:
         return found if len(found) == len(hashes) else None
 
     def has_code(self, code_hash: bytes) -> bool:
-        """Return True if the code with a hash is known."""
         try:
             return self._chain.state.find_code(code_hash) is not None
         except UnprovedError:
             return False
 
     def keep_proofs(self, block: ProofBlock, proofs: Sequence[Proof]) -> None:
-        """Verify proofs and keep the values that they prove."""
         self._chain.state.keep_proofs_of(block.state_root, proofs)
 
     def carry(
         self, block: ProofBlock, accounts: Sequence[bytes], slots: Slots
     ) -> tuple[Sequence[bytes], Slots]:
-        """Keep values that follow from earlier states and access lists; return the accounts and slots left to
-        prove.
+        """Carry values from earlier blocks by access lists.
 
         A known value after an earlier block is the same after the next one, unless that block's access list
         names it; then the list gives the new value (EIP-7928).
@@ -193,7 +182,6 @@ class LightFolderProofStore:
         return state.carry(block.state_root, steps, accounts, slots) if steps else (accounts, slots)
 
     def keep_hashes(self, block: ProofBlock, hashes: Hashes) -> None:
-        """Keep verified hashes of blocks before a block."""
         self._chain.state.keep_hashes_of(block.head.hash, hashes)
 
 
@@ -207,9 +195,7 @@ def _roots_before(view: Snapshot, block: ProofBlock) -> list[bytes]:
 
 
 def _steps(view: Snapshot, block: ProofBlock, roots: Sequence[bytes]) -> list[tuple[bytes, bytes]]:
-    """Return pairs of an access list and the root before it, from a block downwards, as far as lists are
-    kept.
-    """
+    """Return pairs of an access list and the root before it, newest first, as far as lists are kept."""
     steps: list[tuple[bytes, bytes]] = []
     size = 0
     for place, root in enumerate(roots):

@@ -152,7 +152,6 @@ class ProofClient:
         self._note_code_of({each.address for each in wanted if each.with_code})
 
     def _note_code_of(self, addresses: Set[bytes]) -> None:
-        """Take note of accounts that are known with their code."""
         if len(self._coded) > MAX_CODED:
             self._coded.clear()
         self._coded |= addresses
@@ -166,7 +165,7 @@ class ProofClient:
         block: ProofBlock,
         client: Client,
     ) -> list[Proof]:
-        """Return the proofs, completed by codes that are new though their accounts are not."""
+        """Return the proofs, with the codes that accounts have received since they were last proved."""
         remaining, new = iter(answers), []
         for place, (each, had) in enumerate(zip(wanted, asked, strict=True)):
             answer = next(remaining)

@@ -66,7 +66,6 @@ class ProofFetcher:
         return isinstance(error, MissingStateError | UnprovedError | NotExecutedError)
 
     def begin(self, method: str, params: bytes, view: Any) -> "CallFetchSession":
-        """Return the session that counts the fetches of one call."""
         return CallFetchSession(self, method, params, view.head if isinstance(view, Snapshot) else None)
 
     async def carry(self, error: MissingStateError) -> bool:
@@ -196,7 +195,6 @@ class CallFetchSession:
     """Fetches of one call so far; implements `FetchSession`."""
 
     def __init__(self, supply: ProofFetcher, method: str, params: bytes, head: Head | None = None) -> None:
-        """Prepare to count the fetches of a call; `head` is the head that the call sees."""
         self._supply = supply
         self._method = method
         self._params = params
@@ -206,11 +204,6 @@ class CallFetchSession:
         self._lacked_at: tuple[int, bytes] | None = None
 
     def fetch_for(self, error: Exception) -> Fetch | None:
-        """Return the function that fetches the missing values of an error, None for any other error.
-
-        Raises:
-            RpcError: The call may fetch no more.
-        """
         if isinstance(error, UnprovedError):
             raise no_state(str(error)) from None
         if isinstance(error, NotExecutedError):
@@ -231,9 +224,7 @@ class CallFetchSession:
         return partial(self._supply.fetch, error, hint)
 
     def moves_on(self) -> bool:
-        """Return True if the call lacks state of the block that was the head, and another block is the head
-        now.
-        """
+        """Return True if the call lacks state of its head, and another block is the head now."""
         head = self._head
         if head is None or self._lacked_at != (head.number, head.hash):
             return False

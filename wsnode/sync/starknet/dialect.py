@@ -34,13 +34,6 @@ class StarknetDialect:
         self._floor = floor
 
     async def greet(self, upstream: Upstream, link: Link) -> Head:
-        """Check that an upstream is of our chain, and return its head.
-
-        Raises:
-            PeerError: The upstream is of another chain, supports another version only, or has another block
-                in the place of our last one accepted on L1.
-            UpstreamError: The upstream gives no valid answer.
-        """
         with trio.move_on_after(GREETING_SECONDS):
             await require_chain(upstream, link, self._chain_id)
             floor = self._floor()
@@ -56,31 +49,15 @@ class StarknetDialect:
         raise UpstreamError("timeout", f"its chain was not identified within {GREETING_SECONDS:g} s")
 
     async def subscribe_heads(self, link: Link, hear: Callable[[bytes], None]) -> bool:
-        """Subscribe to new heads and call `hear` with each header; return False if the node refuses.
-
-        Raises:
-            UpstreamError: The connection was lost.
-        """
         return await subscribe_heads(link, hear)
 
     def announced_head(self, upstream: Upstream, text: bytes) -> Head | None:
-        """Return number and hash of the block in an announced header, which is never None.
-
-        Raises:
-            UpstreamError: The header is malformed.
-        """
         return upstream.client.read(decode_head, text)
 
     async def head(self, upstream: Upstream, link: Link) -> Head | None:
-        """Return number and hash of an upstream's head, which is never None.
-
-        Raises:
-            UpstreamError: The upstream gives no valid answer.
-        """
         return await head_of(upstream, link)
 
     def poll_seconds(self, upstream: Upstream) -> float:
-        """Return the seconds between two requests for the head."""
         return BESIDE_SECONDS if upstream.announces_heads else POLL_SECONDS
 
     def recheck_seconds(self, upstream: Upstream) -> float:

@@ -72,12 +72,12 @@ class StarknetFollower:
         pre_confirmed_interval: float | None = None,
         connect: Connect | None = None,
     ) -> None:
-        """Prepare to follow `addresses`; `publish` is called after each change of the stored head, of the
-        pre-confirmed block, of the last block accepted on L1, and after each sent transaction.
+        """Prepare to follow `addresses`.
 
-        A new folder with a `window` keeps this number of blocks. It is light, unless it `keeps_state`: see
-        `ChainWriter`. `pre_confirmed_interval` is
-        the seconds between polls of the block that is being built; 0 turns them off.
+        `publish` is called after each change of the stored head, of the pre-confirmed block and of the last
+        block accepted on L1, and after each sent transaction. A new folder with a `window` keeps this number
+        of blocks; it is light, unless it `keeps_state` (see `ChainWriter`). `pre_confirmed_interval` is the
+        seconds between polls of the block that is being built; 0 turns them off.
 
         Raises:
             StarknetError: The folder has another chain.
@@ -125,18 +125,16 @@ class StarknetFollower:
 
     @property
     def agree(self) -> int:
-        """Return the number of upstreams that must have a block before it becomes the head."""
         return self._head_tracker.agree
 
     @property
     def reorganisations(self) -> int:
-        """Return the number of reorganisations since the start."""
         return self._head_tracker.reorganisations
 
     @property
     def highest(self) -> int | None:
-        """Return the highest block number that `agree` upstreams have announced or passed, None before as
-        many have announced one.
+        """Return the highest block number that `agree` upstreams have announced or passed, None if fewer
+        have.
         """
         return self.upstreams.highest(self.agree)
 
@@ -152,7 +150,6 @@ class StarknetFollower:
         return self._head_tracker.floor
 
     async def run(self) -> None:
-        """Follow the upstreams, for ever."""
         async with trio.open_nursery() as nursery:
             self._nursery = nursery
             for upstream in self.upstreams:
@@ -186,18 +183,11 @@ class StarknetFollower:
         self.changed()
 
     def announced(self, upstream: Upstream, head: Any) -> None:
-        """Note that an upstream has announced another head."""
         self._news = trio.current_time()
         self._announcements.add(upstream, head, self._news)
         self._see()
 
     async def take(self, upstream: Upstream, link: Link) -> None:
-        """Fetch and verify the last announced block of an upstream, and move the head.
-
-        Raises:
-            PeerError: The blocks are invalid, or leave our chain below its last block accepted on L1.
-            UpstreamError: The upstream does not give the blocks.
-        """
         await self._storage_retry.until_stored(partial(self._head_tracker.take, upstream, link))
         self._see()
 
@@ -236,9 +226,7 @@ class StarknetFollower:
             await trio.sleep(L1_SECONDS)
 
     async def _ask_l1(self) -> StarknetHead | None:
-        """Return the highest block here that `agree` upstreams report as accepted on L1, None if there is no
-        such block.
-        """
+        """Return the highest block here that `agree` upstreams report as accepted on L1, None without one."""
         told: list[StarknetHead] = []
         for upstream in self.upstreams.usable:
             try:
@@ -322,9 +310,7 @@ class StarknetFollower:
         return f"{text}; state roots are recomputed" if checks_roots else text
 
     def _kept(self) -> dict[str, Any]:
-        """Return the members of `wsnode_status` about the window: its first block, wanted first block, size
-        in blocks; none without a window.
-        """
+        """Return the members of `wsnode_status` about the window, none without a window."""
         window = self.writer.window
         if window is None:
             return {}

@@ -135,9 +135,7 @@ class StarknetHeadTracker:
         return first.head
 
     async def _first_block(self, upstream: Upstream, announced: Head) -> VerifiedSideBlock:
-        """Return the verified first block: the checkpoint for an empty folder with one, else the
-        announced.
-        """
+        """Return the verified first block: an empty folder's checkpoint, or the announced block."""
         if self.head < 0 and self._checkpoint is not None:
             block = await fetch_block(upstream, {"block_hash": felt_text(self._checkpoint)})
         else:
@@ -228,9 +226,7 @@ class StarknetHeadTracker:
         return reached
 
     async def _known_at(self, upstream: Upstream, number: int) -> Head | None:
-        """Return the upstream's block of a number, None if the block is not known from another upstream
-        yet.
-        """
+        """Return the upstream's block of a number, None if no other upstream has sent that block yet."""
         if len(self._upstreams.usable) < 2:
             return None
         told = await block_at(upstream, {"block_number": number})

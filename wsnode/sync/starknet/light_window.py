@@ -44,7 +44,6 @@ class StarknetWindow:
         self._failures = RepeatedWarning(logger, trio.current_time)
 
     async def run(self) -> None:
-        """Fill and prune the window, for ever."""
         while True:
             try:
                 has_more = await self._storage_retry.until_stored(self.step)
@@ -90,7 +89,9 @@ class StarknetWindow:
         raise failure
 
     async def _fetch(self, upstream: Upstream, numbers: range, parent: bytes) -> list[VerifiedSideBlock]:
-        """Fetch and verify the blocks with these numbers, downwards from hash `parent`; return them so.
+        """Fetch and verify the blocks with these numbers; each has to be the parent of the one before.
+
+        `parent` is the hash of the first of them.
 
         Raises:
             PeerError: A block or class is invalid.

@@ -70,7 +70,6 @@ class PassedProof:
             raise invalid_params("Invalid params", {"reason": reason})
 
     def params(self, block_hash: bytes) -> dict[str, Any]:
-        """Return the parameters of `starknet_getStorageProof` for a block."""
         return storage_proof_params(block_hash, self._contracts, self._keys, self._asked.class_hashes)
 
     def verified(self, text: bytes, block_hash: bytes, root: bytes) -> bytes:

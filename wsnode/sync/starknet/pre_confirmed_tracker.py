@@ -143,11 +143,6 @@ def _is_at(upstream: Upstream, base: Base) -> bool:
 
 
 async def _ask(upstream: Upstream) -> Poll:
-    """Return the replies of one upstream.
-
-    Raises:
-        UpstreamError: It gives none, or a malformed one.
-    """
     has_facts = upstream.interface_version >= WITH_PROOF_FACTS
     flags = {"response_flags": ["INCLUDE_PROOF_FACTS"]} if has_facts else {}
     asked: dict[str, dict[str, Any]] = {"getBlockWithReceipts": flags, "getStateUpdate": {}}

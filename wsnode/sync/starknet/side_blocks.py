@@ -33,7 +33,6 @@ class VerifiedSideBlock(msgspec.Struct, frozen=True):
 
     @property
     def head(self) -> StarknetHead:
-        """Return the block's number and hash."""
         return head_at(self.block.number, self.block.hash)
 
     @property

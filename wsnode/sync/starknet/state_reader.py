@@ -150,11 +150,7 @@ class StarknetStateReader:
     async def _prove(
         self, upstream: Upstream, wanted: StateValue, block_hash: bytes, root: bytes
     ) -> ProvedContract | None:
-        """Return a contract as an upstream proves it, None if there is none.
-
-        Raises:
-            UpstreamError: The upstream proves nothing, or falsely.
-        """
+        """Return a contract as an upstream proves it, None if there is none."""
         # The storage root that some nodes send is false, so at least one slot is asked for.
         key = wanted.key or ZERO
         params = storage_proof_params(block_hash, [wanted.address], {wanted.address: [key]})

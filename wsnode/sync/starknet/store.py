@@ -56,7 +56,8 @@ class ChainWriter:
             self.window = window if view.head is None or takes_window else view.window
             self.is_light = self.window is not None and not (takes_window or view.keeps_state)
             """True if the folder has nothing but a window of blocks; state before it is read by proofs."""
-            self._checks_roots = has_state and not self.is_light
+            self.checks_roots = has_state and not self.is_light
+            """True if every block's state root is recomputed: in full folders from block 0 on."""
         if takes_window and window is not None:
             chain.keep_window(window)
         self._look()
@@ -67,11 +68,6 @@ class ChainWriter:
             self.head = NOWHERE if head is None else head
             """Number of the head, -1 without a block."""
             self.first_block = 0 if head is None else view.first_block
-
-    @property
-    def checks_roots(self) -> bool:
-        """Return True if every block's state root is recomputed: in full folders from block 0 on."""
-        return self._checks_roots
 
     @property
     def wanted_first(self) -> int:
@@ -109,7 +105,7 @@ class ChainWriter:
             raise
 
     def _check_roots(self, root: int, blocks: Sequence[VerifiedSideBlock]) -> None:
-        if not self._checks_roots:
+        if not self.checks_roots:
             return
         if self._roots is None or root < self.head:
             with self._chain.reader() as reader:

@@ -143,14 +143,13 @@ class HeadAnchor:
 
     @property
     def ahead(self) -> int:
-        """Return the maximum number of blocks of the head above the proved block; 0 unless announced heads
-        are served.
+        """Return how many blocks the head may be above the proved block; 0 unless announced heads are
+        served.
         """
         return ANNOUNCED_AHEAD if self._settings.serves_announced else 0
 
     @property
     def clock_slot(self) -> int | None:
-        """Return the current slot by the clock, or None before the beacon chain is known."""
         return None if self.prover is None else self.prover.clock_slot
 
     @property
@@ -160,7 +159,6 @@ class HeadAnchor:
 
     @property
     def finalized(self) -> Hash32 | None:
-        """Return the execution block hash of the newest finalized header, or None before there is one."""
         return None if self.prover is None else _hash_of(self.prover.finalized)
 
     @property
@@ -195,7 +193,6 @@ class HeadAnchor:
 
     @property
     def is_missing(self) -> bool:
-        """Return True if no upstream has the newest proved block."""
         return self._missing_since is not None
 
     @property
@@ -205,7 +202,6 @@ class HeadAnchor:
 
     @property
     def forked(self) -> str | None:
-        """Return the message about two signed finalized blocks of one slot, None if there were none."""
         return None if self.prover is None else self.prover.forked
 
     @property
@@ -263,7 +259,6 @@ class HeadAnchor:
 
     @property
     def trust(self) -> str:
-        """Return the source of trust in the head, in words: the sync committee, and the checkpoint."""
         checkpoint = self._settings.checkpoint
         if self.prover is not None and self.prover.client is not None:
             checkpoint = self.prover.client.checkpoint
@@ -331,8 +326,7 @@ class HeadAnchor:
         """Set the beacon chain, and read its stored light client if there is one.
 
         Raises:
-            CheckpointError: There is neither a checkpoint nor a stored light client, or the stored one is too
-                old or cannot be read.
+            CheckpointError: The stored light client cannot be used, or there is neither one nor a checkpoint.
         """
         checkpoint, stored = self._settings.checkpoint, self._decoded(beacon_chain.network)
         if stored is None and checkpoint is None:
@@ -378,11 +372,7 @@ class HeadAnchor:
             ) from None
 
     def _decoded(self, network: BeaconNetwork) -> LightClient | None:
-        """Return the stored light client, or None without one.
-
-        Raises:
-            CheckpointError: The stored row cannot be read, or is of another network.
-        """
+        """Return the stored light client, or None without one."""
         with self._chain.store.read() as reader:
             self._row = meta.light_client_row(reader)
         if self._row is None:

@@ -31,7 +31,6 @@ class BeaconApi:
     """Client of one beacon node."""
 
     def __init__(self, address: UpstreamAddress, connect: Connect | None = None) -> None:
-        """Use `connect` to open connections; by TCP unless given."""
         self.address = address
         self.score = Score()
         self._connect = connect or connector()
@@ -41,28 +40,16 @@ class BeaconApi:
         return str(self.address)
 
     async def bootstrap(self, root: bytes) -> bytes:
-        """Return the bootstrap of the block with this root, as JSON.
-
-        Raises:
-            UpstreamError: The node does not give it.
-        """
+        """Return the bootstrap of the block with this root, as JSON."""
         return await self.get(f"/eth/v1/beacon/light_client/bootstrap/0x{root.hex()}")
 
     async def updates(self, start_period: int, count: int) -> bytes:
-        """Return a list of the best update of each of `count` periods, as JSON.
-
-        Raises:
-            UpstreamError: The node does not give it.
-        """
+        """Return a list of the best update of each of `count` periods, as JSON."""
         query = f"start_period={start_period}&count={count}"
         return await self.get(f"/eth/v1/beacon/light_client/updates?{query}")
 
     async def update(self, kind: str) -> bytes:
-        """Return the newest `finality_update` or `optimistic_update`, as JSON.
-
-        Raises:
-            UpstreamError: The node does not give it.
-        """
+        """Return the newest `finality_update` or `optimistic_update`, as JSON."""
         return await self.get(f"/eth/v1/beacon/light_client/{kind}")
 
     async def get(self, path: str) -> bytes:

@@ -167,9 +167,7 @@ def difference(ours: BeaconChain, theirs: BeaconChain) -> str | None:
 
 
 def coming_fork(ours: BeaconChain, config: Config) -> str | None:
-    """Return name and epoch of a fork scheduled by a node and unknown to `ours`, None if there is no such
-    fork.
-    """
+    """Return name and epoch of a fork that a node schedules and `ours` lacks, None if there is none."""
     known = {f"{name.upper()}_FORK_EPOCH" for name in FORKS[: len(ours.epochs) + 1]}
     for name, text in config.items():
         is_epoch = name.endswith("_FORK_EPOCH") and name not in known and _NUMBER_TEXT.fullmatch(text)

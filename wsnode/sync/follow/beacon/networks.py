@@ -31,7 +31,6 @@ class BeaconChain(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def network(self) -> BeaconNetwork:
-        """Return the chain as an argument of the light client."""
         epochs = (0, *self.epochs)
         return BeaconNetwork(
             genesis_validators_root=bytes.fromhex(self.genesis_validators_root[2:]),

@@ -65,8 +65,7 @@ logger = logging.getLogger("wsnode.follow")
 class RunSync(Protocol):
     """Runner of functions that take milliseconds, outside of the event loop."""
 
-    async def __call__(self, work: Callable[[], T], /) -> T:
-        """Run `work` and return its result."""
+    async def __call__(self, work: Callable[[], T], /) -> T: ...
 
 
 class HeadProver:
@@ -119,7 +118,6 @@ class HeadProver:
 
     @property
     def clock_slot(self) -> int:
-        """Return the current slot by the clock."""
         return self.network.slot_at(int(self._now() * 1000))
 
     @property
@@ -129,7 +127,6 @@ class HeadProver:
 
     @property
     def finalized(self) -> ProvedHeader | None:
-        """Return the newest finalized header, or None before the light client has begun."""
         return None if self.client is None else self.client.finalized
 
     def status(self) -> ProverStatus:
@@ -160,7 +157,6 @@ class HeadProver:
         return found
 
     def _why_late(self) -> str:
-        """Return the reason why no newer head is proved, in words."""
         if self._told_slot is None or self.clock_slot - self._told_slot > MISSED_SLOTS:
             return "no beacon URL gives an update"
         signed = f"{self._told_signers} of {self._committee_size} have signed the newest update"

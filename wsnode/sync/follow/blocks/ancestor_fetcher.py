@@ -34,9 +34,7 @@ MAX_BYTES: Final = 256 << 20
 
 
 class BlockRequest(msgspec.Struct, frozen=True, eq=False):
-    """Request of a block from an upstream; `is_over` is set once it has answered, also that it has none
-    yet.
-    """
+    """Request of a block from an upstream; `is_over` is set by its answer, also if it has no block yet."""
 
     upstream: Upstream
     is_over: trio.Event
@@ -171,10 +169,8 @@ class AncestorFetcher:
         return (await first_of(others, lambda other: self._of_another(other, wanted)))[0]
 
     async def _of_another(self, other: Upstream, wanted: Hash32) -> UnverifiedBlock:
-        """Return a block from another upstream than its announcer; quarantine the upstream for a wrong block.
-
-        Raises:
-            UpstreamError: The upstream does not have it.
+        """Return a block from another upstream than its announcer; quarantine the upstream for a wrong
+        block.
         """
         absent = UpstreamError("absent", hexadecimal(wanted))
         if other.link is None:

@@ -106,9 +106,7 @@ class BatchFetcher:
         self._wake()
 
     async def _batch(self, numbers: Sequence[int]) -> dict[int, tuple[bytes, Upstream]]:
-        """Return the blocks of an upstream's reply to one batch, by number, each with the upstream; perhaps
-        none.
-        """
+        """Return the blocks of one batch by number, each with its upstream; none if the batch fails."""
         upstream = self._least_busy()
         if upstream is None or len(numbers) < 2:
             return {}

@@ -289,9 +289,7 @@ def _all_encoded(answers: Sequence[bytes | UpstreamRefusedError]) -> list[bytes 
 
 
 def _encoded_alone(text: bytes) -> bytes | None:
-    """Return the RLP of a block in JSON, None for null and for a block with ommers, which have to be asked
-    for.
-    """
+    """Return the RLP of a block in JSON, None for null and for a block whose ommers have to be asked for."""
     block = decode_rpc_block(text)
     if block is None or block.uncles:
         return None

@@ -51,8 +51,8 @@ class LightBootstrap:
         checkpoint: Hash32 | None = None,
         proved: Callable[[], Hash32 | None] | None = None,
     ) -> None:
-        """Prepare to begin at `checkpoint`, or at the block whose finality `proved` returns, once there is
-        one.
+        """Prepare to begin at `checkpoint`, or at the finalized block that `proved` returns once it is
+        known.
         """
         self._chain = chain
         self._proved = proved
@@ -139,7 +139,7 @@ async def first_block(
 
 
 async def _finalized(usable: Sequence[Upstream], agree: int) -> Head:
-    """Return the highest block that `agree` upstreams have and are final past.
+    """Return the highest block that `agree` upstreams have, at or below their finalized blocks.
 
     Raises:
         UpstreamError: `absent` if too few upstreams name a finalized block.
@@ -157,8 +157,8 @@ async def _finalized(usable: Sequence[Upstream], agree: int) -> Head:
 
 
 async def _final_of(upstream: Upstream) -> Head | None:
-    """Return number and hash of the block that an upstream calls finalized, or of one far below its head if
-    it names none; None if it has neither.
+    """Return number and hash of an upstream's finalized block, or of a block `FINALIZED_BELOW` blocks below
+    its head if it names none; None without either.
     """
     found = await _head_at(upstream, "finalized")
     latest = None if found is not None else await _head_at(upstream, "latest")
@@ -179,8 +179,8 @@ async def _head_at(upstream: Upstream, tag: str) -> Head | None:
 def total_difficulty_of(spec: ChainSpec) -> int:
     """Return the total difficulty of blocks of proof of stake.
 
-    A chain that is not known here is taken for one without mined blocks. If its blocks have difficulties all
-    the same, the total is unknown and not shown: it is so high that subtracting them leaves it positive.
+    An unknown chain is taken for one without mined blocks. If its blocks have difficulties nevertheless, the
+    total is unknown and not shown: it is so high that subtracting them leaves it positive.
     """
     if spec.is_sealed_by_authority:
         return UNKNOWN_TOTAL

@@ -25,7 +25,6 @@ class LightFolderParts:
         checkpoint: Hash32 | None = None,
         proved: Callable[[], Hash32 | None] | None = None,
     ) -> None:
-        """Prepare a folder; `proved` returns the block whose finality is proved, where finality is proved."""
         self._family = chain.spec.family
         self.receipts = Receipts(chain, upstreams)
         self.beginning = LightBootstrap(chain, live, upstreams, self.receipts, checkpoint, proved)

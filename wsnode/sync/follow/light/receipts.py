@@ -60,7 +60,7 @@ class Receipts:
         """Receipts in JSON that were asked for together with their blocks, and the upstream of each."""
 
     async def ask_ahead(self, upstream: Upstream, hashes: Sequence[bytes]) -> None:
-        """Ask for receipts of blocks before they are needed, all concurrently; failed ones are asked for
+        """Ask for receipts of blocks before they are needed, concurrently; failed ones are asked for
         later.
         """
         new = [each for each in hashes if each not in self._ahead][:AT_ONCE]
@@ -159,11 +159,7 @@ async def _ahead(upstream: Upstream, block_hash: bytes) -> bytes | None:
 
 
 async def _asked(upstream: Upstream, block_hash: bytes) -> bytes | None:
-    """Return the JSON of a block's receipts, None while they are not there.
-
-    Raises:
-        UpstreamError: The upstream does not give them.
-    """
+    """Return the JSON of a block's receipts, None while they are not there."""
     try:
         text = await upstream.client.ask_text(METHOD, [hexadecimal(block_hash)], link=upstream.link)
     except UpstreamRefusedError as error:

@@ -47,7 +47,6 @@ class WindowPruner:
         self._failures = RepeatedWarning(logger, trio.current_time)
 
     async def run(self) -> None:
-        """Backfill and prune, for ever."""
         while True:
             try:
                 has_more = await self._storage_retry.until_stored(self.step)
