@@ -35,7 +35,6 @@ class UnverifiedStarknetBlock(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def hash(self) -> bytes:
-        """Return the block's hash as sent, 32 bytes."""
         return self.header.hash
 
 

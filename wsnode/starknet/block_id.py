@@ -31,7 +31,7 @@ class Pending(msgspec.Struct, frozen=True):
 
 
 class PreConfirmed(Pending, frozen=True):
-    """The same by its name in starknet-specs: there is none while the chain is behind its upstreams."""
+    """Pending block under its name in starknet-specs; none exists while the chain is behind its upstreams."""
 
 
 class L1Accepted(msgspec.Struct, frozen=True):

@@ -93,7 +93,6 @@ class StarknetChain:
 
     @property
     def version(self) -> int:
-        """Return the version of the store; each commit changes it."""
         with self.store.read() as reader:
             return reader.version
 
@@ -102,7 +101,6 @@ class StarknetChain:
         return StarknetSnapshot(self.store.read(), getattr(caller, "rpc_version", None), self.followed)
 
     def reader(self) -> Reader:
-        """Return a reader of all tables as they are now."""
         return self.store.read()
 
     def begin(self, first_block: int, chain_id: str | None) -> None:

@@ -31,7 +31,7 @@ class FlatEntry(msgspec.Struct, frozen=True, gc=False):
 
 
 class Replacement(msgspec.Struct, frozen=True, gc=False):
-    """A contract of another class than before."""
+    """Contract whose class was replaced."""
 
     contract_address: str
     class_hash: str
@@ -126,9 +126,7 @@ def nested_diff(flat: FlatDiff) -> NestedDiff:
 
 
 def filtered(flat: FlatDiff, addresses: Collection[str]) -> FlatDiff:
-    """Return the changes of the contracts at `addresses`; declared classes belong to none and stay
-    (0.10.1).
-    """
+    """Return the changes of the contracts at `addresses`; declared classes belong to no contract and stay."""
     return msgspec.structs.replace(
         flat,
         storage_diffs=[row for row in flat.storage_diffs if row.address in addresses],

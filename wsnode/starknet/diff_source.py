@@ -36,12 +36,12 @@ class DeployedContract(msgspec.Struct, frozen=True, gc=False):
 
 
 class ReplacedClass(msgspec.Struct, frozen=True, gc=False):
-    """A contract of another class than before."""
+    """Contract whose class was replaced."""
 
     class_hash: str
     contract_address: str | None = None
     address: str | None = None
-    """The feeder gateway's name for it."""
+    """Contract address under the feeder gateway's name."""
 
 
 class DeclaredClass(msgspec.Struct, frozen=True, gc=False):

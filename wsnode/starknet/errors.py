@@ -1,4 +1,4 @@
-"""Errors of a chain or a dump, each a line that names the place."""
+"""Errors of a chain or a dump, each in one line that names the place."""
 
 from pathlib import Path
 
@@ -6,11 +6,11 @@ from wsnode.starknet.felt import felt_text
 
 
 class StarknetError(Exception):
-    """The Starknet chain cannot continue."""
+    """Error of a Starknet chain that cannot continue."""
 
 
 class BusyError(StarknetError):
-    """Another process writes to the folder."""
+    """Error of a folder to which another process writes."""
 
     def __init__(self, folder: Path) -> None:
         super().__init__(f"{folder}: another process writes to this folder")
@@ -18,11 +18,11 @@ class BusyError(StarknetError):
 
 
 class BlockDumpError(StarknetError):
-    """The dump as a whole cannot be imported."""
+    """Error of a dump that cannot be imported as a whole."""
 
 
 class InvalidStarknetBlockError(StarknetError):
-    """A block violates a rule; the blocks before it stay."""
+    """Error of a block that breaks a rule; the blocks before it stay."""
 
     def __init__(self, number: int, block_hash: bytes, rule: str, expected: str, actual: str) -> None:
         super().__init__(

@@ -67,7 +67,6 @@ class BlockImporter:
 
     @property
     def next_number(self) -> int:
-        """Return the number of the block to take next."""
         return self._snapshot.first_block if self.head is None else self.head[0] + 1
 
     @property

@@ -1,4 +1,4 @@
-"""The engine's hashes and tries: the one module of this family that imports the engine."""
+"""Hashes and tries of the engine; no other module of this family imports the engine."""
 
 from wsnode._native.starknet import (
     RefusedBlockError,

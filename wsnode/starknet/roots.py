@@ -58,7 +58,6 @@ class StateRoots:
         return roots
 
     def root(self, *, always_joined: bool = False) -> bytes:
-        """Return the root of the current state."""
         return self.tries.root(always_joined)
 
     def after(self, block: UnverifiedStarknetBlock) -> bytes:

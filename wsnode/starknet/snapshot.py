@@ -95,7 +95,6 @@ class StarknetSnapshot:
 
     @property
     def version(self) -> int:
-        """Return the version of the store; each commit changes it."""
         return self._reader.version
 
     @property
@@ -133,7 +132,6 @@ class StarknetSnapshot:
         return None if name is None else name.decode()
 
     def block(self, number: int) -> BlockRow | None:
-        """Return the stored row of block `number`, None if it is not stored."""
         row = self._reader.get(BLOCKS, number_key(number))
         return None if row is None else decode_block(row)
 
@@ -148,7 +146,6 @@ class StarknetSnapshot:
         return None if value is None else (key_number(value[:NUMBER_BYTES]), value[NUMBER_BYTES:])
 
     def diff_text(self, number: int) -> bytes | None:
-        """Return the stored JSON of block `number`'s state diff, None if it is not stored."""
         frame = self._reader.get(DIFFS, number_key(number))
         return None if frame is None else decompress(frame)
 
@@ -214,7 +211,6 @@ class StarknetSnapshot:
         return None if row is None else decompress(memoryview(row)[1:])
 
     def has_class(self, class_hash: bytes) -> bool:
-        """Return True if the definition of the class is stored."""
         return self._reader.get(CLASSES, class_hash) is not None
 
     def first_named(self, class_hash: bytes) -> int | None:

@@ -1,4 +1,4 @@
-"""A class of either kind out of a JSON document."""
+"""Decoder of contract classes of either kind, from JSON documents."""
 
 import msgspec
 

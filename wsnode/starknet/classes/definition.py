@@ -1,4 +1,4 @@
-"""A class definition: its kind, and its JSON text in results."""
+"""Class definition: its kind, and its JSON text in results."""
 
 import enum
 from typing import Any, TypeAlias
@@ -6,20 +6,20 @@ from typing import Any, TypeAlias
 import msgspec
 
 EntryPoints: TypeAlias = dict[str, list[tuple[bytes, int]]]
-"""By kind: selector, and `function_idx` (Sierra) or `offset` (Cairo 0)."""
+"""Selectors, each with `function_idx` (Sierra) or `offset` (Cairo 0), by kind of entry point."""
 
 ENTRY_POINT_KINDS = ("CONSTRUCTOR", "EXTERNAL", "L1_HANDLER")
 
 
 class ClassKind(enum.IntEnum):
-    """The kind of a class."""
+    """Kind of a class."""
 
     CAIRO0 = 0
     SIERRA = 1
 
 
 class ContractClass(msgspec.Struct, frozen=True):
-    """A class; `class_hash` is recomputed from the definition, not read from it."""
+    """Contract class; `class_hash` is recomputed from the definition, not read from it."""
 
     kind: ClassKind
     class_hash: bytes
@@ -27,7 +27,7 @@ class ContractClass(msgspec.Struct, frozen=True):
 
 
 class NotAClassError(ValueError):
-    """The document holds no class definition; the message gives the reason."""
+    """Error of a document without a class definition; the message gives the reason."""
 
 
 def compact(raw: msgspec.Raw | bytes) -> bytes:

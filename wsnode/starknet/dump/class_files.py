@@ -15,7 +15,7 @@ from wsnode.starknet.felt import felt_bytes, felt_text
 
 
 class ClassHashMismatchError(Exception):
-    """The hash of a Sierra class differs from the hash under which it is listed."""
+    """Error of a Sierra class listed under another hash than its own."""
 
 
 class ClassFiles:
@@ -53,13 +53,10 @@ class ClassFiles:
             self._places[found.class_hash] = place
 
     def close(self) -> None:
-        """Close the file that was read last."""
         self._reader.close()
 
     def carry(self, classes: dict[str, msgspec.Raw]) -> None:
-        """Search `classes`, which came with a block, before the files; they replace those of the last
-        block.
-        """
+        """Search `classes`, sent with a block, before the files; they replace those of the last block."""
         self._carried = {class_hash: text for name, text in classes.items() if (class_hash := _hash_of(name))}
 
     def find(self, class_hash: bytes) -> ContractClass | None:

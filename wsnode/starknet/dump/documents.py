@@ -59,7 +59,7 @@ class DumpUpdate(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class DumpDocument(msgspec.Struct, frozen=True, kw_only=True):
-    """The content of one document; `other` names the kind of one without any of the rest."""
+    """Content of one document; `other` is the reason why a document has no usable content."""
 
     header: StarknetHeader | None = None
     update: DumpUpdate | None = None

@@ -17,7 +17,7 @@ ONE_DOCUMENT = (".json",)
 ONE_A_LINE = (".jsonl", ".ndjson")
 SMALL_BYTES: Final = 64 << 20
 MAX_EXPANSION: Final = 50
-"""Of compressed files beyond that: JSON of blocks expands to some 10 times its size."""
+"""Maximum expansion of a compressed file beyond `SMALL_BYTES`; JSON of blocks expands about 10 times."""
 MAX_LINE_BYTES: Final = 128 << 20
 _NUMBER = re.compile(r"(?:^|[^0-9a-zA-Z])(\d+)$")
 _PARTS = re.compile(r"(\d+)")
@@ -26,7 +26,7 @@ _decode_items = JsonDecoder[list[msgspec.Raw]](list[msgspec.Raw]).decode
 
 
 class FileLocation(msgspec.Struct, frozen=True):
-    """The place of a document: a line's offset, or an item's index in a file's array."""
+    """Place of a document: a line's offset, or an item's index in a file's array."""
 
     path: Path
     position: int = 0
@@ -94,7 +94,7 @@ def read_file(path: Path) -> bytes:
 
 
 class DocumentReader:
-    """Reads documents again by their places; fast for places in the order of the files."""
+    """Reader of documents by their places; fast for places in the order of the files."""
 
     def __init__(self) -> None:
         self._path: Path | None = None
@@ -119,7 +119,6 @@ class DocumentReader:
             raise BlockDumpError(f"{place.path}: {error}") from None
 
     def close(self) -> None:
-        """Close the open file."""
         if self._stream is not None:
             self._stream.close()
         self._stream, self._path = None, None
@@ -162,7 +161,7 @@ def _open(path: Path) -> IO[bytes]:
 
 
 class _Unpacking(gzip.GzipFile):
-    """A compressed file; its end closes what it reads from."""
+    """Compressed file; closing it also closes the file that it reads."""
 
     def __init__(self, packed: IO[bytes]) -> None:
         super().__init__(fileobj=packed, mode="rb")
@@ -171,7 +170,7 @@ class _Unpacking(gzip.GzipFile):
 
 
 def _most_bytes(path: Path) -> int:
-    """Return how many bytes of a file are too many: little that is compressed may expand to anything."""
+    """Return the size in bytes, after expansion, at which a file is refused."""
     size = path.stat().st_size
     return SMALL_BYTES + MAX_EXPANSION * size if path.suffix == ".gz" else size + SMALL_BYTES
 

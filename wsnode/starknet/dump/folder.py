@@ -23,7 +23,7 @@ Report = Callable[[str], None]
 
 
 class BlockIndexEntry(msgspec.Struct, frozen=True):
-    """A block that the dump holds."""
+    """Block that the dump has."""
 
     number: int
     hash: bytes
@@ -31,7 +31,7 @@ class BlockIndexEntry(msgspec.Struct, frozen=True):
 
 
 class DumpFolder(msgspec.Struct, frozen=True):
-    """The result of the first pass."""
+    """Result of the first pass over a dump."""
 
     blocks: list[BlockIndexEntry]
     """In order of number, without duplicates."""
@@ -57,9 +57,7 @@ class DumpFolder(msgspec.Struct, frozen=True):
                     yield self._block(listed, document, self._body(listed, bodies)), document.classes
 
     def _body(self, listed: BlockIndexEntry, reader: DocumentReader) -> DumpDocument | None:
-        """Return the document with the block's transactions, whose header belongs to them; None if the folder
-        has none.
-        """
+        """Return the document with the block's transactions, None if the folder has none."""
         place = self.bodies.get(listed.hash)
         if place is None:
             return None

@@ -36,7 +36,7 @@ class _HeaderMembers(msgspec.Struct, frozen=True):
 
 
 class _Contents(msgspec.Struct, frozen=True):
-    """Lists of the gateway, of which nodes give the lengths."""
+    """Lists in the gateway's form; nodes send only their lengths."""
 
     transactions: list[msgspec.Raw] | None = None
     transaction_receipts: list[_Receipt] | None = None

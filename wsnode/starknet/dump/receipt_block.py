@@ -10,7 +10,7 @@ import msgspec
 from wsnode.untrusted.decoding import JsonDecoder, MalformedError
 
 VERSION_OF_FRI: Final = 3
-"""Transactions from that version on pay in STRK, earlier ones and L1 handlers in ETH."""
+"""First version of transactions that pay in STRK; earlier ones, and L1 handlers, pay in ETH."""
 # What the feeder leaves out of blocks that had no such gas yet, as nodes answer it.
 NO_PRICE: Final = {"price_in_wei": "0x1", "price_in_fri": "0x1"}
 RENAMED: Final = {"parent_block_hash": "parent_hash", "state_root": "new_root"}
@@ -72,8 +72,7 @@ def has_receipts(text: bytes | msgspec.Raw) -> bool:
 
 
 def node_block(text: bytes | msgspec.Raw) -> bytes:
-    """Return the block of a document that has receipts as nodes answer it; their document is returned
-    unchanged.
+    """Return the block of a document with receipts in the form of nodes; a node's document is unchanged.
 
     Raises:
         MalformedError: Transactions or receipts have another form.

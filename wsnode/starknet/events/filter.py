@@ -1,4 +1,4 @@
-"""Which events a client wants: those of some contracts, with some keys."""
+"""Filter of events by contracts and keys."""
 
 from collections.abc import Sequence
 from typing import Protocol
@@ -7,23 +7,20 @@ from wsnode.starknet.storage.event_bloom import BloomCriteria, address_item, key
 
 
 class HasEmitter(Protocol):
-    """An event as far as a filter asks for it."""
+    """Event as far as a filter needs it."""
 
     @property
-    def from_address(self) -> str:
-        """Return the contract that emitted it."""
-        ...
+    def from_address(self) -> str: ...
 
     @property
-    def keys(self) -> list[str]:
-        """Return its keys."""
-        ...
+    def keys(self) -> list[str]: ...
 
 
 class EventFilter:
-    """Contracts, of which one must have emitted an event, and alternatives of keys by position.
+    """Filter of events: one of the contracts must have emitted an event, with one of the keys at each
+    position.
 
-    No contracts stand for any, and so do no alternatives.
+    Without contracts any contract matches, and without keys for a position any key.
     """
 
     def __init__(self, addresses: Sequence[str], keys: Sequence[Sequence[str]]) -> None:
@@ -35,7 +32,6 @@ class EventFilter:
         self.criteria = BloomCriteria(groups)
 
     def matches(self, event: HasEmitter) -> bool:
-        """Return True if the filter matches an event."""
         if self._addresses and event.from_address not in self._addresses:
             return False
         keys = event.keys

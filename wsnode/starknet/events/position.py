@@ -8,7 +8,7 @@ from wsnode.jsonrpc.codec import decode_cursor, encode_cursor
 from wsnode.starknet.felt import FELT_BYTES
 
 WHOLE: Final = 2**32 - 1
-"""In place of a count of events: all events of the block."""
+"""Value of `count` for the position after all events of the block."""
 _VERSION: Final = b"\x01E"
 _SIZE: Final = 8 + 4 + FELT_BYTES
 

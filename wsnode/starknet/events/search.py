@@ -13,19 +13,19 @@ from wsnode.starknet.followed.pre_confirmed import PreConfirmedBlock
 from wsnode.starknet.snapshot import StarknetSnapshot
 
 MAX_BLOCKS: Final = 10_000
-"""Blocks that are searched for one page."""
+"""Maximum number of blocks that are searched for one page."""
 MAX_BYTES: Final = 8 * 1024 * 1024
-"""Bytes of one page's events, but for the last."""
+"""Bytes of a page's events after which no more are added."""
 WORK_A_SLICE: Final = 512
-"""Work of one slice, counted in blocks that are passed over."""
+"""Work of one slice, in blocks that are skipped."""
 WORK_A_TRANSACTION: Final = 8
-"""The work of reading the events of a transaction."""
+"""Work of reading the events of a transaction, in the same unit."""
 _BYTES_AN_EVENT: Final = 400
 _BYTES_A_KEY: Final = 70
 
 
 class EventsUnavailableError(Exception):
-    """The block was stored without its transactions, so its events are unknown."""
+    """Error of a block that was stored without its transactions, so its events are unknown."""
 
     def __init__(self, number: int) -> None:
         super().__init__(f"block {number} was stored without its transactions")
@@ -33,27 +33,27 @@ class EventsUnavailableError(Exception):
 
 
 class EmittedEvent(msgspec.Struct, frozen=True):
-    """An event and its place, as starknet-specs' EMITTED_EVENT."""
+    """Event and its place, as starknet-specs' EMITTED_EVENT."""
 
     from_address: str
     keys: list[str]
     data: msgspec.Raw
     block_hash: str | msgspec.UnsetType
-    """Left out for the pre-confirmed block."""
+    """Hash of the block, unset for the pre-confirmed block."""
     block_number: int
     transaction_hash: str
     transaction_index: int | msgspec.UnsetType
     event_index: int | msgspec.UnsetType
-    """Its index among the events of its transaction."""
+    """Index among the events of the transaction."""
 
     @property
     def size(self) -> int:
-        """Return about how many bytes of JSON it has."""
+        """Return the approximate size of the event in JSON, in bytes."""
         return memoryview(self.data).nbytes + _BYTES_A_KEY * len(self.keys) + _BYTES_AN_EVENT
 
 
 class EventPage(msgspec.Struct, frozen=True):
-    """Events in the order of the chain, and the position behind them; None if no more blocks follow."""
+    """Events in the order of the chain, and the position after them; None if no more blocks follow."""
 
     events: list[EmittedEvent]
     position: EventPosition | None
@@ -74,8 +74,8 @@ def search_events(
 ) -> Search:
     """Search the stored blocks `first` to `last` for at most `most` events.
 
-    The first `skipped` events of block `first` are passed over. A page is shorter where its events are
-    large, or after `MAX_BLOCKS` blocks.
+    The first `skipped` events of block `first` are left out. A page is shorter where its events are large, or
+    after `MAX_BLOCKS` blocks.
 
     Raises:
         EventsUnavailableError: The next block was stored without its transactions.
@@ -115,9 +115,9 @@ def search_events(
 def search_pre_confirmed(
     block: PreConfirmedBlock, wanted: EventFilter, *, most: int, skipped: int = 0
 ) -> EventPage:
-    """Return at most `most` matching events of the pre-confirmed block behind the first `skipped`.
+    """Return at most `most` matching events of the pre-confirmed block, without the first `skipped`.
 
-    The position behind them names the block's parent, since the block has no hash.
+    The position after them names the block's parent, since the block has no hash.
     """
     found: list[EmittedEvent] = []
     behind = skipped
@@ -136,7 +136,7 @@ def matching_events(
     block_hash: str | msgspec.UnsetType,
     skipped: int = 0,
 ) -> Iterator[tuple[int, EmittedEvent]]:
-    """Yield a block's matching events behind the first `skipped`, each with the count of events up to it."""
+    """Yield a block's matching events after the first `skipped`, each with the count of events up to it."""
     count = 0
     for transaction_index, receipt in enumerate(body.receipts):
         for event_index, event in enumerate(events_of(receipt)):

@@ -48,7 +48,6 @@ class PreConfirmedBlock:
         self._indices = {text: index for index, text in enumerate(body.hashes)}
 
     def deploys(self, address: bytes) -> bool:
-        """Return True if it deploys a contract at `address`."""
         return address in self._deployed
 
     def index_of(self, transaction_hash: str) -> int | None:

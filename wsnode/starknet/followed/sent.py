@@ -13,9 +13,9 @@ RECEIVED: Final = "RECEIVED"
 SENT_SECONDS: Final = 600
 """Seconds for which a sent transaction has the status RECEIVED if no block includes it."""
 MAX_SENT_BYTES: Final = 16 << 20
-"""Bytes of the sent transactions that are kept; the oldest are forgotten first."""
+"""Maximum number of bytes of the sent transactions that are kept; the oldest are dropped first."""
 _BYTES_EACH: Final = 400
-"""Bytes of a kept transaction besides its text, about."""
+"""Approximate bytes of a kept transaction besides its text."""
 
 
 class _Reply(msgspec.Struct, frozen=True):
@@ -40,7 +40,6 @@ class SentTransactions:
     """Sent transactions by their hashes, in order, each as a body of one transaction."""
 
     def __init__(self, now: Callable[[], float]) -> None:
-        """Keep none yet; `now` returns the time in seconds."""
         self._now = now
         self._kept: dict[str, _Kept] = {}
         self.size = 0

@@ -12,7 +12,7 @@ from wsnode.starknet.followed.sent import SentTransactions
 MAX_FORWARDED: Final = 64
 """Maximum number of calls that are forwarded at the same time."""
 MAX_FORWARDED_BYTES: Final = 32 << 20
-"""Bytes of the result of a forwarded call, or of the text of its error."""
+"""Maximum number of bytes of the result of a forwarded call, or of the text of its error."""
 FORWARDED_SECONDS: Final = 30
 """Seconds for an answer of any upstream to a forwarded call."""
 MAX_PROVING: Final = 64

@@ -1,4 +1,4 @@
-"""Dropped blocks, and the way from them to their ancestor on the chain."""
+"""Dropped blocks, and the path from them to their ancestor on the chain."""
 
 from wsnode.starknet.felt import ZERO
 from wsnode.starknet.live.position import BEGINNING, StarknetPosition
@@ -6,7 +6,7 @@ from wsnode.starknet.snapshot import StarknetSnapshot
 
 
 class UnknownStarknetBlockError(Exception):
-    """The block of a position is neither on the chain nor known as dropped."""
+    """Error of a position whose block is neither on the chain nor known as dropped."""
 
     def __init__(self, position: StarknetPosition) -> None:
         super().__init__(f"unknown block {position.number}")

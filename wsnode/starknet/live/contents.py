@@ -35,17 +35,14 @@ class BlockContents:
 
     @property
     def position(self) -> StarknetPosition:
-        """Return the position after the block."""
         return StarknetPosition(self.number, self.hash)
 
     @cached_property
     def hash_text(self) -> str:
-        """Return the block's hash in hexadecimal, as in results."""
         return felt_text(self.hash)
 
     @cached_property
     def header(self) -> bytes:
-        """Return the header as JSON."""
         return render_header(self.view, self.number, self._row)
 
     @cached_property

@@ -49,12 +49,11 @@ class StarknetHub:
         self._watch = StoreWatch(self.fan_out, chain.written_elsewhere)
 
     def snapshot(self) -> StarknetSnapshot:
-        """Return a snapshot of the chain."""
         return self._chain.snapshot()
 
     def group(self, form: NotificationForm) -> Group:
-        """Return the group of the subscriptions with this form; join it immediately, because an empty one may
-        be dropped.
+        """Return the group of subscriptions with this form; join it immediately: an empty group may be
+        dropped.
         """
         if (group := self._groups.get(form)) is None:
             group = self._groups[form] = Group(self.fan_out, lambda: self._drop(form))
@@ -64,7 +63,7 @@ class StarknetHub:
         del self._groups[form]
 
     def advance(self) -> None:
-        """Publish the changes of the chain since the last call, and of what it has besides its blocks.
+        """Publish the changes of the chain since the last call, and new transactions outside stored blocks.
 
         One call reads about `STEP_TRANSACTIONS` transactions; `watch` publishes the rest.
         """

@@ -67,9 +67,7 @@ def reorganisation(
 
 
 def fallen_behind_notice(form: NotificationForm, cursor: StarknetPosition, missed: int) -> Message:
-    """Return the notice that the client reads too slowly; the missed events are sent again from `cursor`
-    on.
-    """
+    """Return the notice that the client reads too slowly; missed events follow from `cursor` on."""
     message = "the client reads too slowly: what it missed follows from the cursor on"
     return _error(form, LIMIT_EXCEEDED, message, {"cursor": str(cursor), "missed": missed})
 

@@ -121,7 +121,9 @@ def _blocks_of(
 def _reached(
     view: StarknetSnapshot, form: NotificationForm, position: StarknetPosition, last: int
 ) -> StarknetPosition:
-    """Return the last position behind which nothing is to be sent any more, of those up to `last`."""
+    """Return the position after block `last` or the head if no block up to it has more to send, else
+    `position`.
+    """
     head = view.head
     if head is None or position != position.block:
         return position

@@ -61,7 +61,6 @@ class Stream(Protocol):
 
 class _OfEveryBlock(msgspec.Struct, frozen=True):
     def next_block(self, _view: StarknetSnapshot, first: int, _last: int) -> int:
-        """Return `first`."""
         return first
 
 
@@ -96,11 +95,9 @@ class EventSpec(_OfEveryBlock, frozen=True):
 
     @property
     def weight(self) -> int:
-        """Return the number of addresses and keys."""
         return len(self.addresses) + sum(map(len, self.keys))
 
     def items(self, block: BlockContents, behind: Place = _FIRST, *, is_before_0_10: bool) -> Iterator[Item]:
-        """Yield place and JSON of each event, with the finality of its transaction."""
         wanted = _filter_of(self)
         if not wanted.criteria.may_match(block.event_bloom):
             return
@@ -113,7 +110,6 @@ class EventSpec(_OfEveryBlock, frozen=True):
                 yield place, _rendered(event, finality, is_before_0_10=is_before_0_10)
 
     def unstored_items(self, found: UnstoredTransactions, *, is_before_0_10: bool) -> Iterator[bytes]:
-        """Yield the JSON of each event of the pre-confirmed block that is wanted."""
         if not self.pre_confirmed:
             return
         wanted = _filter_of(self)
@@ -143,9 +139,8 @@ _decode_sender = msgspec.json.Decoder(_Sender).decode
 
 
 def _sender_of(body: StoredBody, index: int) -> str | None:
-    """Return the address of the account that pays for a transaction: for DEPLOY_ACCOUNT the new account.
-
-    None if the transaction has no such account.
+    """Return the account that pays for a transaction, None without one; for DEPLOY_ACCOUNT the new
+    account.
     """
     transaction = _decode_sender(body.transactions[index])
     if transaction.type == "DEPLOY_ACCOUNT":
@@ -164,7 +159,6 @@ class _OfSenders(_OfEveryBlock, frozen=True):
 
     @property
     def weight(self) -> int:
-        """Return the number of senders."""
         return len(self.senders)
 
     def _unstored(self, found: UnstoredTransactions) -> Iterator[int]:
@@ -184,7 +178,6 @@ class TransactionStream(_OfSenders, frozen=True):
     notification = b"NewTransaction"
 
     def items(self, block: BlockContents, behind: Place = _FIRST, *, is_before_0_10: bool) -> Iterator[Item]:
-        """Yield place and JSON of each transaction, with its hash and finality."""
         del is_before_0_10
         if not self.accepted:
             return
@@ -192,7 +185,6 @@ class TransactionStream(_OfSenders, frozen=True):
             yield place, self._rendered(block.body, index)
 
     def unstored_items(self, found: UnstoredTransactions, *, is_before_0_10: bool) -> Iterator[bytes]:
-        """Yield the JSON of each wanted transaction, with its hash and finality."""
         del is_before_0_10
         for index in self._unstored(found):
             yield self._rendered(found.body, index)
@@ -209,7 +201,6 @@ class ReceiptStream(_OfSenders, frozen=True):
     notification = b"NewTransactionReceipts"
 
     def items(self, block: BlockContents, behind: Place = _FIRST, *, is_before_0_10: bool) -> Iterator[Item]:
-        """Yield place and JSON of each receipt, with hash and number of the block."""
         del is_before_0_10
         if not self.accepted:
             return
@@ -217,7 +208,6 @@ class ReceiptStream(_OfSenders, frozen=True):
             yield place, placed_receipt(block.body, index, block.hash, block.number)
 
     def unstored_items(self, found: UnstoredTransactions, *, is_before_0_10: bool) -> Iterator[bytes]:
-        """Yield the JSON of each wanted receipt of the pre-confirmed block, with the block's number."""
         del is_before_0_10
         if (number := found.number) is not None:
             for index in self._unstored(found):
@@ -239,9 +229,6 @@ class StatusStream(msgspec.Struct, frozen=True):
         return last + 1 if place is None or place[0] < first else place[0]
 
     def items(self, block: BlockContents, behind: Place = _FIRST, *, is_before_0_10: bool) -> Iterator[Item]:
-        """Yield at most one item: place and JSON `{transaction_hash, status}`, if the block has the
-        transaction after `behind`.
-        """
         del is_before_0_10
         place = block.view.transaction(self.transaction_hash)
         if place is None or place[0] != block.number or (place[1] + 1, 0) <= behind:
@@ -249,7 +236,6 @@ class StatusStream(msgspec.Struct, frozen=True):
         yield (place[1] + 1, 0), self._rendered(transaction_status(block.body, place[1]))
 
     def unstored_items(self, found: UnstoredTransactions, *, is_before_0_10: bool) -> Iterator[bytes]:
-        """Yield at most one item: the JSON `{transaction_hash, status}`, if the transaction is there."""
         del is_before_0_10
         text = felt_text(self.transaction_hash)
         for index in found.indices:

@@ -39,11 +39,9 @@ class BlockSubscription(Subscription):
 
     @property
     def weight(self) -> int:
-        """Return the number of addresses, keys and hashes in the parameters."""
         return self._form.stream.weight
 
     def begin(self) -> None:
-        """Begin to catch up from the position or, without one, go live immediately."""
         self._hub.advance()
         if self._position is None:
             self._go_live()
@@ -60,7 +58,6 @@ class BlockSubscription(Subscription):
         self.channel.catch_up(self)
 
     def end(self) -> None:
-        """End the subscription, and subtract its parameters from the hub's sum."""
         if not self.ended:
             self._hub.parameters -= self.weight
         super().end()

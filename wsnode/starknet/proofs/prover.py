@@ -17,17 +17,17 @@ PROVED_BLOCKS: Final = 128
 MAX_VALUES: Final = 500_000
 """Slots, classes and nonces of a state that is proved: its tries take about 185 MB, and a minute to hash."""
 _MAX_STEPS: Final = 1024
-"""Blocks whose changes are applied to the tries at most: beyond that they are built again."""
+"""Maximum number of blocks whose changes are applied to the tries; beyond it they are built again."""
 
 
 class StateProofError(Exception):
-    """The state cannot be proved from what is stored."""
+    """Error of a state that the stored values cannot prove."""
 
 
 class StateProver:
-    """Tries of the state of one block, moved to another block where that is asked for.
+    """Tries of the state of one block, moved to another block when one is asked for.
 
-    Built at the first question, in the thread that asks.
+    They are built at the first request, in its thread.
     """
 
     def __init__(self, chain: StarknetChain) -> None:

@@ -65,11 +65,7 @@ def class_hash_of(snapshot: StarknetSnapshot, state: ResolvedState, address: byt
 
 
 def _proved_hash(snapshot: StarknetSnapshot, state: ResolvedState, address: bytes) -> Steps:
-    """Return the class hash of a contract by a proof.
-
-    Raises:
-        RpcError: The contract does not exist, or no upstream proves it.
-    """
+    """Return the class hash of a contract by a proof."""
     found = yield from read_proved(snapshot, state, StateValue(ValueKind.CLASS_HASH, bytes(address)))
     if found is None or found.class_hash == ZERO:
         raise contract_not_found()
@@ -90,11 +86,7 @@ def _class_of_proved(snapshot: StarknetSnapshot, state: ResolvedState, address: 
 
 
 def _definition(snapshot: StarknetSnapshot, state: ResolvedState, class_hash: bytes) -> RenderedJson | Steps:
-    """Return the definition of a class that the chain names.
-
-    Raises:
-        RpcError: It is not stored, and the chain follows no others.
-    """
+    """Return the definition of a class that the chain names."""
     text = snapshot.rendered_class(class_hash)
     if text is not None:
         return RenderedJson(text)

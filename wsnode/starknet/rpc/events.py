@@ -32,7 +32,7 @@ from wsnode.starknet.rpc.resolution import number_of, require_pre_confirmed
 from wsnode.starknet.snapshot import StarknetSnapshot
 
 MAX_EVENTS: Final = 1024
-"""Events of one page."""
+"""Maximum number of events of one page."""
 
 Slices: TypeAlias = Generator[int, Any, RenderedJson]
 
@@ -81,7 +81,7 @@ def _rendered(page: EventPage) -> RenderedJson:
 
 
 def _range(snapshot: StarknetSnapshot, wanted: EventFilterObject) -> tuple[int, int, int]:
-    """Return the first and the last block to search, and how many events of the first to pass over.
+    """Return the first and the last block to search, and how many events of the first to skip.
 
     Raises:
         RpcError: A block is unknown, the token is not valid, or the history begins above the first block.
@@ -122,7 +122,7 @@ def _number(snapshot: StarknetSnapshot, block_id: BlockId | None, head: int, def
 
 
 def _behind(snapshot: StarknetSnapshot, token: str) -> tuple[int, int]:
-    """Return the block in which the page of a token begins, and how many of its events to pass over.
+    """Return the block in which the page of a token begins, and how many of its events to skip.
 
     Raises:
         RpcError: It is no token, or its block is not on the chain.

@@ -66,7 +66,7 @@ from wsnode.starknet.rpc.transaction_schemas import (
 from wsnode.starknet.snapshot import StarknetSnapshot
 
 SnapshotOf: TypeAlias = Callable[[Any], StarknetSnapshot]
-"""Returns the Starknet chain's snapshot of a network's view."""
+"""Function that returns the Starknet chain's snapshot of a network's view."""
 Handler: TypeAlias = Callable[..., Any]
 
 FAMILIES: Final[tuple[Family, ...]] = ("alt", "starknet")
@@ -200,11 +200,6 @@ class OnlyNamedParameters(NamedDecoder):
     """Parameters by name; an array is refused, even an empty one."""
 
     def explain(self, params: bytes) -> Any:
-        """Return `params` member by member.
-
-        Raises:
-            RpcError: -32602 `Invalid params` with the reason.
-        """
         if params.startswith(b"["):
             raise invalid_params("Invalid params", {"reason": "params is an object with named members"})
         return super().explain(params)

@@ -14,15 +14,17 @@ from wsnode.starknet.rpc.schemas import BLOCK_ID, WRITTEN_FELT
 from wsnode.starknet.storage.event_bloom import MAX_KEYS
 
 MAX_CONTRACTS: Final = 1024
-"""Contracts that one getStateUpdate selects; an address takes two microseconds to decode."""
+"""Maximum number of contracts that one getStateUpdate selects; an address takes two microseconds to
+decode.
+"""
 MAX_ADDRESSES: Final = 100
-"""Contracts that a filter of events names."""
+"""Maximum number of contracts in a filter of events."""
 MAX_PROVED_KEYS: Final = 100
-"""Classes, contracts and slots of one getStorageProof, as pathfinder has it."""
+"""Maximum number of classes, contracts and slots of one getStorageProof, as in pathfinder."""
 FLAGS: Final = ("INCLUDE_LAST_UPDATE_BLOCK",)
 TRANSACTION_FLAGS: Final = ("INCLUDE_PROOF_FACTS",)
 MAX_FLAGS: Final = 16
-"""Flags of a request, more than any method knows."""
+"""Maximum number of flags of a request; no method has as many."""
 
 
 class Contracts(tuple[Felt, ...]):
@@ -62,13 +64,13 @@ class EventKeys(tuple[tuple[Felt, ...], ...]):
 
 
 class ResponseFlags(tuple[str, ...]):
-    """Names of what a reply has besides."""
+    """Names of additional members of a reply."""
 
     __slots__ = ()
 
 
 class TransactionFlags(tuple[str, ...]):
-    """Names of what the transactions of a reply have besides."""
+    """Names of additional members of the transactions in a reply."""
 
     __slots__ = ()
 

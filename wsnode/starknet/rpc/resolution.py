@@ -12,7 +12,9 @@ from wsnode.starknet.storage.rows import BlockRow
 
 
 class ResolvedState:
-    """The state after `number`; for the pending block the head's, with the changes of `pre_confirmed`."""
+    """State after block `number`; for the pending block the head's state, with the changes of
+    `pre_confirmed`.
+    """
 
     __slots__ = ("block", "is_pending", "number", "pre_confirmed")
 

@@ -80,11 +80,7 @@ def get_nonce(snapshot: StarknetSnapshot, params: ContractParams) -> str | Steps
 
 
 def _proved_slot(snapshot: StarknetSnapshot, state: ResolvedState, address: bytes, key: bytes) -> Steps:
-    """Return the value of a slot by a proof.
-
-    Raises:
-        RpcError: The contract does not exist, or no upstream proves it.
-    """
+    """Return the value of a slot by a proof."""
     wanted = StateValue(ValueKind.SLOT, bytes(address), bytes(key))
     found = yield from read_proved(snapshot, state, wanted)
     if found is None and address not in SYSTEM_CONTRACTS:
@@ -93,11 +89,7 @@ def _proved_slot(snapshot: StarknetSnapshot, state: ResolvedState, address: byte
 
 
 def _proved_nonce(snapshot: StarknetSnapshot, state: ResolvedState, address: bytes) -> Steps:
-    """Return the nonce of a contract by a proof.
-
-    Raises:
-        RpcError: The contract does not exist, or no upstream proves it.
-    """
+    """Return the nonce of a contract by a proof."""
     found = yield from read_proved(snapshot, state, StateValue(ValueKind.NONCE, bytes(address)))
     if found is None or found.class_hash == ZERO:
         raise contract_not_found()
@@ -105,8 +97,8 @@ def _proved_nonce(snapshot: StarknetSnapshot, state: ResolvedState, address: byt
 
 
 def _pre_confirmed_slot(state: ResolvedState, address: bytes, key: bytes) -> tuple[bytes, int] | None:
-    """Return the value that the pre-confirmed block writes to a slot, and the block's number; None if it does
-    not write it.
+    """Return the value that the pre-confirmed block writes to a slot, and the block's number; None if it
+    writes none.
     """
     if (block := state.pre_confirmed) is None or (value := block.slots.get((address, key))) is None:
         return None

@@ -13,7 +13,7 @@ from wsnode.starknet.rpc.params import Emitters, EventKeys, TransactionFlags
 from wsnode.starknet.rpc.schemas import FIRST_BLOCK, WRITTEN_FELT
 
 MAX_SENDERS: Final = 1024
-"""Senders that a subscription names (pathfinder and juno take as many)."""
+"""Maximum number of senders of a subscription, as in pathfinder and juno."""
 ACCEPTED: Final = "ACCEPTED_ON_L2"
 PRE_CONFIRMED: Final = "PRE_CONFIRMED"
 _EVENT_FINALITIES: Final = (PRE_CONFIRMED, ACCEPTED)
@@ -22,9 +22,9 @@ _TRANSACTION_FINALITIES: Final = ("RECEIVED", "CANDIDATE", PRE_CONFIRMED, ACCEPT
 
 
 class SubscriptionStart(BlockId):
-    """A number, a hash or `latest` (starknet-specs SUBSCRIPTION_BLOCK_ID).
+    """Start of a subscription: a number, a hash or `latest` (starknet-specs SUBSCRIPTION_BLOCK_ID).
 
-    `latest` is the specification's default, so that it says the same as no block: begin with the next one.
+    `latest` is the specification's default: the subscription begins with the next block, as without a start.
     """
 
     __slots__ = ()

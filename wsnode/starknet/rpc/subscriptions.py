@@ -45,9 +45,9 @@ from wsnode.starknet.snapshot import BEFORE_0_10, StarknetSnapshot
 
 MAX_BLOCKS_BACK: Final = 1024
 MAX_PARAMETERS: Final = 500_000
-"""Addresses, keys and hashes that all subscriptions of a chain name together, about 100 bytes each."""
+"""Maximum number of addresses, keys and hashes in all subscriptions of a chain, of about 100 bytes each."""
 MAX_PARAMETERS_A_CONNECTION: Final = 16_384
-"""And those of one connection."""
+"""Maximum number of addresses, keys and hashes in the subscriptions of one connection."""
 
 Handler = Callable[[EventChannel, Any], bytes]
 
@@ -151,7 +151,7 @@ def _is_before_0_10(channel: EventChannel) -> bool:
 
 
 def _finalities(wanted: frozenset[str] | None) -> tuple[bool, frozenset[str]]:
-    """Return whether transactions of stored blocks are wanted, and the other wanted finalities."""
+    """Return True if transactions of stored blocks are wanted, and the other wanted finalities."""
     if wanted is None:
         return True, frozenset()
     return ACCEPTED in wanted, frozenset(wanted - {ACCEPTED})
@@ -162,7 +162,8 @@ def _senders(named: SenderList | None) -> frozenset[str]:
 
 
 def _require_transactions(view: StarknetSnapshot, stream: Stream) -> None:
-    """Return unless the newest block lacks what the stream needs: then none that follows may have it.
+    """Check that the newest block has its transactions if the stream needs them: later blocks would lack them
+    too.
 
     Raises:
         RpcError: The newest block was imported without its transactions.

@@ -20,7 +20,7 @@ _MEMBERS: Final[dict[str, Schema]] = {
     **dict.fromkeys(("nonce_data_availability_mode", "fee_data_availability_mode"), LAYER),
     "resource_bounds": record(dict.fromkeys(("l1_gas", "l2_gas", "l1_data_gas"), _BOUND)),
 }
-"""Members of transactions that are no felts."""
+"""Members of transactions that are not felts."""
 _HEADER: Final[dict[str, Schema]] = {
     "block_number": COUNT,
     **dict.fromkeys(("block_hash", "parent_hash", "new_root"), FELT),

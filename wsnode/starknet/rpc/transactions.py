@@ -116,7 +116,7 @@ def get_transaction_status(snapshot: StarknetSnapshot, params: TransactionParams
 
 
 def _forwarded_status(snapshot: StarknetSnapshot, transaction_hash: str) -> Steps:
-    """Return an upstream's answer; RECEIVED of a transaction sent through this node that it does not know.
+    """Return an upstream's answer, or RECEIVED for a transaction sent through this node and unknown there.
 
     Raises:
         RpcError: The upstream's error, or no upstream answers.
@@ -161,7 +161,9 @@ def _found(snapshot: StarknetSnapshot, transaction_hash: bytes) -> tuple[int, in
 
 
 def _find(snapshot: StarknetSnapshot, transaction_hash: bytes) -> tuple[int, int, StoredBody] | None:
-    """Return the same, or None for an unknown transaction."""
+    """Return the number of a transaction's block, its index and the block's body; None for an unknown
+    transaction.
+    """
     if (place := snapshot.transaction(transaction_hash)) is not None:
         number, index = place
         body = snapshot.body(number)

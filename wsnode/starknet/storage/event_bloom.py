@@ -14,11 +14,11 @@ BITS_AN_ITEM: Final = 10
 PROBES: Final = 7
 MIN_BITS: Final = 64
 MAX_KEYS: Final = 16
-"""Keys of an event that filters can name; those behind them are in no Bloom filter."""
+"""Maximum number of keys of an event that filters can name; later keys are in no Bloom filter."""
 _HALF: Final = 2**64 - 1
 
 Bit: TypeAlias = tuple[int, int]
-"""A byte's place in a Bloom filter, and one bit of it."""
+"""Index of a byte in a Bloom filter, and one bit of that byte."""
 
 
 def address_item(address: str) -> str:
@@ -60,17 +60,15 @@ def bloom_of(items: Iterable[str]) -> bytes:
 
 
 class BloomCriteria:
-    """Groups of items, of each of which an event must have one."""
+    """Groups of items; an event must have one item of each group."""
 
     def __init__(self, groups: Sequence[Iterable[str]]) -> None:
         self._groups = [list(map(_hash, group)) for group in groups]
         self._placed: dict[int, list[list[list[Bit]]]] = {}
-        """The groups' bits in filters of a size."""
+        """Bits of the groups, by the size of filters in bytes."""
 
     def may_match(self, bloom: bytes) -> bool:
-        """Return True if the block of a filter may have a matching event, False if it has none for
-        certain.
-        """
+        """Return False if the block of a filter certainly has no matching event, else True."""
         groups = self._placed.get(len(bloom))
         if groups is None:
             groups = self._placed[len(bloom)] = self._place(8 * len(bloom))
@@ -85,7 +83,7 @@ def _hash(item: str) -> int:
 
 
 def _bits(item_hash: int, bits: int) -> list[Bit]:
-    """Return the bits of an item, by double hashing: an odd step meets as many bits as it makes."""
+    """Return the bits of an item, by double hashing; since the step is odd, all probes are different bits."""
     start, step = item_hash >> 64, item_hash & _HALF | 1
     places = [(start + probe * step) % bits for probe in range(PROBES)]
     return [(place // 8, 1 << place % 8) for place in places]

@@ -1,4 +1,4 @@
-"""The lock that allows one writer for each folder."""
+"""Lock that allows one writer for each folder."""
 
 import fcntl
 import os
@@ -10,7 +10,7 @@ from wsnode.untrusted.files import open_regular
 
 
 class WriterLock:
-    """Held from construction to `close`, or until the process ends."""
+    """Exclusive lock of a file, held from construction to `close` or to the end of the process."""
 
     def __init__(self, path: Path) -> None:
         """Take the lock.
@@ -28,5 +28,4 @@ class WriterLock:
             raise BusyError(path.parent) from None
 
     def close(self) -> None:
-        """Release the lock."""
         os.close(self._file)

@@ -79,7 +79,9 @@ def put_block(writer: Writer, block: VerifiedStarknetBlock, *, below: bool = Fal
 
 
 def put_body(writer: Writer, number: bytes, text: bytes, *, below: bool = False) -> None:
-    """Write transactions and receipts of block `number`, and by what they are found."""
+    """Write transactions and receipts of block `number`, their Bloom filter, and the places of
+    transactions.
+    """
     append = writer.put if below else writer.append
     append(BODIES, number, compress(text, DIFF_LEVEL))
     body = decode_body(text)
@@ -89,7 +91,7 @@ def put_body(writer: Writer, number: bytes, text: bytes, *, below: bool = False)
 
 
 def transaction_places(number: bytes, body: StoredBody) -> Iterator[tuple[bytes, bytes]]:
-    """Yield the rows that find the transactions of a block."""
+    """Yield hash and place of each transaction of a block, as in the table `TRANSACTIONS`."""
     for index, transaction_hash in enumerate(body.hashes):
         yield felt_bytes(transaction_hash), number + index.to_bytes(INDEX_BYTES, "big")
 
@@ -115,9 +117,9 @@ def put_block_below(writer: Writer, block: VerifiedStarknetBlock) -> None:
 
 
 def prune_first_block(writer: Writer, number: int) -> None:
-    """Remove the first block, `number`, which the window has left; the next one is the first one then.
+    """Remove the first block, `number`, which the window has left; the next block is the first one then.
 
-    Histories keep the last value before the window of whatever the window's blocks have not changed.
+    Of values that the window's blocks have not changed, histories keep the last one before the window.
     """
     key, following = number_key(number), writer.get(DIFFS, number_key(number + 1))
     row, body = writer.pop(BLOCKS, key), writer.pop(BODIES, key)

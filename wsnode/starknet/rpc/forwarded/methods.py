@@ -206,10 +206,10 @@ def forward(snapshot: StarknetSnapshot, name: str, params: dict[str, Any]) -> St
 
 
 def passed_on(snapshot: StarknetSnapshot, params: msgspec.Struct) -> dict[str, Any]:
-    """Return parameters as an upstream gets them.
+    """Return parameters in the form for an upstream.
 
-    A block is named by its hash here, for one chain in all calls of a batch; by the caller's number or hash
-    if it is not stored here.
+    A stored block is named by its hash, so that all calls of a batch read one chain; any other block by the
+    caller's number or hash.
 
     Raises:
         RpcError: The chain is empty, so that it has no latest block.

@@ -1,6 +1,6 @@
-"""The parameters of forwarded methods: JSON that is passed on, checked only where it has lists and flags.
+"""Parameters of forwarded methods: JSON that is passed on; only its lists and flags are checked.
 
-The schemas have the members that starknet-specs requires. Whether they are there is for the upstream to say.
+Schemas have the members that starknet-specs requires; the upstream checks that they are present.
 """
 
 from collections.abc import Iterator
@@ -17,15 +17,17 @@ from wsnode.starknet.rpc.params import MAX_FLAGS, checked_flags
 from wsnode.starknet.rpc.schemas import WRITTEN_FELT
 
 MAX_FORWARDED_TRANSACTIONS: Final = 100
-"""Transactions that one request simulates: an upstream executes them one after the other."""
+"""Maximum number of transactions that one request simulates; an upstream executes them one by one."""
 MAX_FORWARDED_FELTS: Final = 10_000
-"""Felts of one list of a call, message or transaction; pathfinder takes as many."""
+"""Maximum number of felts of one list of a call, message or transaction, as in pathfinder."""
 _CLASS_BYTES: Final = 4_089_446
-"""Bytes of a class that Starknet's sequencer accepts."""
+"""Maximum number of bytes of a class that Starknet's sequencer accepts."""
 MAX_PROGRAM_FELTS: Final = _CLASS_BYTES // len('"0x0",')
-"""Felts of a declared program: as many as the shortest ones that a class has room for."""
+"""Maximum number of felts of a declared program: of the shortest felts, as many as fit into a class."""
 MAX_ENTRY_POINTS: Final = _CLASS_BYTES // len('{"selector":"0x0","function_idx":0},')
-"""Entry points of one kind of a declared class: likewise."""
+"""Maximum number of entry points of one kind of a class: of the shortest ones, as many as fit into a
+class.
+"""
 _FELT_LISTS: Final = 4
 """Maximum number of lists of felts of a transaction to declare: signature, paymaster and deployment data."""
 MAX_DECLARED_VALUES: Final = MAX_PROGRAM_FELTS + _FELT_LISTS * MAX_FORWARDED_FELTS
@@ -72,19 +74,19 @@ class SimulatedTransactions(list[dict[str, Any]]):
 
 
 class EstimateFlags(tuple[str, ...]):
-    """Names of what an estimate does otherwise than the sequencer."""
+    """Names of the ways in which an estimate differs from the sequencer's execution."""
 
     __slots__ = ()
 
 
 class SimulationFlags(tuple[str, ...]):
-    """Names of what a simulation does otherwise than the sequencer, or returns besides."""
+    """Names of the ways in which a simulation differs from the sequencer's execution, or of added results."""
 
     __slots__ = ()
 
 
 class TraceFlags(tuple[str, ...]):
-    """Names of what is returned besides the traces."""
+    """Names of additional results of a trace."""
 
     __slots__ = ()
 
