@@ -273,7 +273,7 @@ def _pieces(batch: BlockBatch) -> Iterator[BlockBatch]:
 
 
 def _giver_of(batch: BlockBatch, extension: ExtendOutcome) -> Upstream:
-    """Return the giver of the invalid block, or without one that of the first block that was not taken."""
+    """Return the giver of the invalid block, or without one of the first block that was not taken."""
     wanted = None if extension.error is None else extension.error.block_hash
     for block, giver in zip(batch.blocks, batch.givers, strict=True):
         if block.hash == wanted:
