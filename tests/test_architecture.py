@@ -91,11 +91,10 @@ FLOORS = {
     ),
     "upstream": (
         "errors",
-        "address messages score",
-        "link metering streams",
+        "address messages",
+        "link metering",
         "http websocket",
         "client",
-        "hedging",
     ),
     "ethereum": (
         "primitives codes state_fetchers",

@@ -16,7 +16,7 @@ from tests.server.certificates import make_certificate
 from wsnode.upstream.address import UpstreamAddress
 from wsnode.upstream.client import Client
 from wsnode.upstream.errors import ConnectionLostError, UpstreamError
-from wsnode.upstream.streams import connector
+from wsnode.upstream.link import connector
 
 LONG = 60.0
 """Seconds that no answer takes, however busy the machine is."""

@@ -9,10 +9,8 @@ from trio.testing import MockClock, wait_all_tasks_blocked
 
 from tests.upstream.providers import Error, PostProvider, SocketProvider
 from wsnode.upstream.address import UpstreamAddress
-from wsnode.upstream.client import Client, TokenBucket
+from wsnode.upstream.client import Client, Score, TokenBucket, first_answer
 from wsnode.upstream.errors import AddressError, UpstreamError, UpstreamRefusedError
-from wsnode.upstream.hedging import first_answer
-from wsnode.upstream.score import Score
 
 WEBSOCKET = UpstreamAddress.parse("ws://user:word@node.example/secret?key=hidden")
 HTTP = UpstreamAddress.parse("http://node.example/secret")

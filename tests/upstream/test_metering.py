@@ -19,7 +19,7 @@ from wsnode.upstream import http, websocket
 from wsnode.upstream.address import UpstreamAddress
 from wsnode.upstream.client import Client
 from wsnode.upstream.errors import UpstreamError
-from wsnode.upstream.link import MESSAGE_BYTES
+from wsnode.upstream.link import CONNECTING_SECONDS, MESSAGE_BYTES
 from wsnode.upstream.metering import (
     HANDSHAKE_BYTES,
     MAX_INFORMATIONAL,
@@ -31,7 +31,6 @@ from wsnode.upstream.metering import (
     MessageWork,
     MeteredStream,
 )
-from wsnode.upstream.streams import CONNECTING_SECONDS
 
 Say = Callable[[trio.abc.Stream], Awaitable[None]]
 TEXT, CONTINUED, LAST, PING = 0x01, 0x00, 0x80, 0x89

@@ -1,10 +1,11 @@
 """Client of another node, within a rate of requests; its connection is opened when first needed."""
 
 import logging
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections import deque
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from functools import partial
-from typing import Any, Final, TypeVar
+from typing import Any, Final, Generic, TypeVar
 
 import trio
 
@@ -12,11 +13,58 @@ from wsnode.untrusted.decoding import MalformedError
 from wsnode.upstream.address import UpstreamAddress
 from wsnode.upstream.errors import UpstreamError, UpstreamRefusedError
 from wsnode.upstream.http import HttpLink
-from wsnode.upstream.link import Link
+from wsnode.upstream.link import Connect, Link, connector
 from wsnode.upstream.messages import Params, decode_result
-from wsnode.upstream.score import Score
-from wsnode.upstream.streams import Connect, connector
 from wsnode.upstream.websocket import converse
+
+KEPT: Final = 128
+"""Number of response times that are kept."""
+WEIGHT: Final = 0.1
+"""Weight of the newest value of a running average."""
+USUAL_READ_SECONDS: Final = 0.25
+"""Response time in seconds assumed of an upstream that has not answered yet."""
+ERROR_SECONDS: Final = 10.0
+"""Score in seconds of an upstream whose every call fails."""
+
+
+class Score:
+    """Running figures of one upstream."""
+
+    def __init__(self) -> None:
+        self.delay = 0.0
+        """Mean seconds by which the upstream announces blocks after the first upstream."""
+        self.errors = 0.0
+        """Share of its answers that could not be used, from 0 to 1."""
+        self.reads = 0
+        self.failures = 0
+        self._seconds: deque[float] = deque(maxlen=KEPT)
+
+    def announced(self, behind: float) -> None:
+        """Record a block announced `behind` seconds after the first upstream announced it."""
+        self.delay += WEIGHT * (behind - self.delay)
+
+    def answered(self, seconds: float) -> None:
+        self.reads += 1
+        self._seconds.append(seconds)
+        self.errors -= WEIGHT * self.errors
+
+    def failed(self) -> None:
+        """Record a call without an answer, or with a wrong one."""
+        self.failures += 1
+        self.errors += WEIGHT * (1 - self.errors)
+
+    @property
+    def p95(self) -> float:
+        """Return the 95th percentile of the response times, in seconds."""
+        if not self._seconds:
+            return USUAL_READ_SECONDS
+        return sorted(self._seconds)[len(self._seconds) * 19 // 20]
+
+    @property
+    def cost(self) -> float:
+        """Return the sum of delay, response time and penalty for errors, in seconds; less is better."""
+        return self.delay + self.p95 + self.errors * ERROR_SECONDS
+
 
 MAX_PER_SECOND: Final = 2000.0
 MIN_PER_SECOND: Final = 1.0
@@ -272,3 +320,63 @@ async def running(clients: Sequence[Client]) -> AsyncIterator[trio.Nursery]:
         nursery.cancel_scope.cancel()
     if failure is not None:
         raise failure
+
+
+Result = TypeVar("Result")
+
+
+async def first_answer(
+    clients: Sequence[Client], ask: Callable[[Client], Awaitable[Result]]
+) -> tuple[Client, Result]:
+    """Return the first answering client and its result; requests to the others are cancelled.
+
+    The first client is asked immediately, the next one when the last has failed or is slower than 19 of 20 of
+    its earlier answers.
+
+    Raises:
+        UpstreamError: All clients failed; the last failure.
+    """
+    race: _Race[Result] = _Race(ask)
+    async with trio.open_nursery() as nursery:
+        for client in clients:
+            failed = trio.Event()
+            nursery.start_soon(race.run, client, failed)
+            with trio.move_on_after(client.score.p95):
+                await race.wait(failed)
+            if race.won is not None:
+                break
+        else:
+            await race.wait_all(len(clients))
+        nursery.cancel_scope.cancel()
+    if race.won is None:
+        raise race.failure or UpstreamError("unreachable", "there is no upstream to ask")
+    return race.won
+
+
+class _Race(Generic[Result]):
+    def __init__(self, ask: Callable[[Client], Awaitable[Result]]) -> None:
+        self._ask = ask
+        self.won: tuple[Client, Result] | None = None
+        self.failure: UpstreamError | None = None
+        self._ended = 0
+        self._changed = trio.Event()
+
+    async def run(self, client: Client, failed: trio.Event) -> None:
+        try:
+            answer: Any = await self._ask(client)
+            if self.won is None:
+                self.won = client, answer
+        except UpstreamError as error:
+            self.failure = error
+            failed.set()
+        self._ended += 1
+        changed, self._changed = self._changed, trio.Event()
+        changed.set()
+
+    async def wait(self, failed: trio.Event) -> None:
+        while self.won is None and not failed.is_set():
+            await self._changed.wait()
+
+    async def wait_all(self, count: int) -> None:
+        while self.won is None and self._ended < count:
+            await self._changed.wait()

@@ -11,7 +11,7 @@ import trio
 from wsnode.untrusted.decoding import MalformedError
 from wsnode.upstream.address import UpstreamAddress
 from wsnode.upstream.errors import UpstreamError, UpstreamRefusedError
-from wsnode.upstream.link import MESSAGE_BYTES, OnEvent
+from wsnode.upstream.link import CONNECTING_SECONDS, MESSAGE_BYTES, Connect, OnEvent, words_for
 from wsnode.upstream.messages import (
     ETH_SUBSCRIBE,
     Params,
@@ -23,7 +23,6 @@ from wsnode.upstream.messages import (
     result_or_refusal,
 )
 from wsnode.upstream.metering import MAX_INFORMATIONAL, PIECES_A_TURN, ExcessiveWorkError, MessageWork
-from wsnode.upstream.streams import CONNECTING_SECONDS, Connect, words_for
 
 CONNECTIONS: Final = 8
 RECEIVE_BYTES: Final = 1 << 16

@@ -13,7 +13,7 @@ from wsproto.utilities import ProtocolError
 from wsnode.untrusted.decoding import MalformedError
 from wsnode.upstream.address import UpstreamAddress
 from wsnode.upstream.errors import ConnectionLostError, UpstreamError, UpstreamRefusedError
-from wsnode.upstream.link import MESSAGE_BYTES, OnEvent
+from wsnode.upstream.link import CONNECTING_SECONDS, MESSAGE_BYTES, Connect, OnEvent, words_for
 from wsnode.upstream.messages import (
     ETH_SUBSCRIBE,
     Params,
@@ -27,7 +27,6 @@ from wsnode.upstream.messages import (
     result_or_refusal,
 )
 from wsnode.upstream.metering import ExcessiveWorkError, MeteredStream
-from wsnode.upstream.streams import CONNECTING_SECONDS, Connect, words_for
 
 PING_SECONDS: Final = 20.0
 PONG_SECONDS: Final = 10.0

@@ -13,7 +13,7 @@ from wsnode.ethereum.codec.blocks import encode_json_block
 from wsnode.sync.follow.blocks import block_client
 from wsnode.sync.follow.blocks.ancestor_fetcher import patience
 from wsnode.sync.follow.sync_report import SyncStage
-from wsnode.upstream.score import Score
+from wsnode.upstream.client import Score
 
 
 async def test_one_that_has_no_block_yet_holds_up_no_other(

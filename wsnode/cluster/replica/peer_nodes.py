@@ -17,7 +17,7 @@ from wsnode.sync.follow.upstream import PeerError, Upstream, Upstreams, named
 from wsnode.upstream.address import UpstreamAddress
 from wsnode.upstream.client import Client, running
 from wsnode.upstream.errors import AddressError, SendFailedError, UpstreamError
-from wsnode.upstream.streams import Connect
+from wsnode.upstream.link import Connect
 
 MAX_ASKED: Final = 4
 """Maximum number of nodes that are asked for blocks, the highest first."""

@@ -17,7 +17,7 @@ from wsnode.ethereum.state import ChainSpec, InvalidTransactionError
 from wsnode.sync.follow.tx_sender import send_to
 from wsnode.upstream.client import Client, running
 from wsnode.upstream.errors import SendFailedError, UpstreamError, UpstreamRefusedError
-from wsnode.upstream.streams import Connect
+from wsnode.upstream.link import Connect
 
 SENT_PER_SECOND: Final = 1000
 """Maximum number of transactions a second that all nodes together send again to a new writer."""

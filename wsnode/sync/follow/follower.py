@@ -37,8 +37,7 @@ from wsnode.sync.progress import ImportProgress
 from wsnode.upstream.address import UpstreamAddress
 from wsnode.upstream.client import Client
 from wsnode.upstream.errors import SendFailedError, UpstreamError
-from wsnode.upstream.link import Link
-from wsnode.upstream.streams import Connect
+from wsnode.upstream.link import Connect, Link
 
 MAX_LAG: Final = 2
 SILENT_BLOCKS: Final = 3

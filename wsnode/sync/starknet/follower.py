@@ -29,8 +29,7 @@ from wsnode.sync.starknet.verifying import BlockVerifier
 from wsnode.upstream.address import UpstreamAddress
 from wsnode.upstream.client import Client
 from wsnode.upstream.errors import UpstreamError
-from wsnode.upstream.link import Link
-from wsnode.upstream.streams import Connect
+from wsnode.upstream.link import Connect, Link
 
 L1_SECONDS: Final = 30.0
 """Seconds between requests for the last block accepted on L1."""

@@ -35,7 +35,7 @@ from wsnode.sync.follow.storage_retry import StorageRetry
 from wsnode.untrusted.decoding import MalformedError
 from wsnode.upstream.address import UpstreamAddress
 from wsnode.upstream.errors import UpstreamError, UpstreamRefusedError
-from wsnode.upstream.streams import Connect
+from wsnode.upstream.link import Connect
 
 ANNOUNCED_AHEAD: Final = 8
 """Maximum number of blocks of an announced head above the proved block, where announced heads are served."""

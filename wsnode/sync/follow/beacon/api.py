@@ -11,11 +11,11 @@ import h11
 import trio
 
 from wsnode.upstream.address import UpstreamAddress
+from wsnode.upstream.client import Score
 from wsnode.upstream.errors import UpstreamError, UpstreamRefusedError
 from wsnode.upstream.http import RECEIVE_BYTES, seconds_of
+from wsnode.upstream.link import CONNECTING_SECONDS, Connect, connector, words_for
 from wsnode.upstream.metering import MAX_INFORMATIONAL, PIECES_A_TURN, ExcessiveWorkError, MessageWork
-from wsnode.upstream.score import Score
-from wsnode.upstream.streams import CONNECTING_SECONDS, Connect, connector, words_for
 
 ANSWER_SECONDS: Final = 5.0
 """Maximum number of seconds from the request to the last byte of the answer."""

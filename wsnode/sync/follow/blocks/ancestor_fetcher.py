@@ -24,9 +24,9 @@ from wsnode.sync.follow.blocks.block_client import (
     decoded,
 )
 from wsnode.sync.follow.upstream import RECENT_HEADS, PeerError, Upstream, Upstreams
+from wsnode.upstream.client import Score
 from wsnode.upstream.errors import UpstreamError
 from wsnode.upstream.link import Link
-from wsnode.upstream.score import Score
 
 MAX_BLOCKS: Final = 4096
 MAX_BYTES: Final = 256 << 20

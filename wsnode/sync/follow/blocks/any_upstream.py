@@ -7,9 +7,8 @@ import trio
 
 from wsnode.sync.follow.blocks.block_client import block_of_number
 from wsnode.sync.follow.upstream import PeerError, Upstream
-from wsnode.upstream.client import Client
+from wsnode.upstream.client import Client, first_answer
 from wsnode.upstream.errors import UpstreamError
-from wsnode.upstream.hedging import first_answer
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
