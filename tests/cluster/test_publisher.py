@@ -11,7 +11,7 @@ from trio.testing import MockClock, wait_all_tasks_blocked
 
 from tests.cluster.growing import Growing, new_chain
 from tests.cluster.memory_journal import MemoryJournal
-from wsnode.cluster.chain_source import EthereumSource
+from wsnode.cluster.journal_diff import EthereumSource
 from wsnode.cluster.publisher import QUIET_SECONDS, RETRY_SECONDS, JournalPublisher
 from wsnode.cluster.records import BlockRecord, FinalityRecord, ReorgRecord
 from wsnode.ethereum.codec.blocks import decode_blocks

@@ -15,11 +15,10 @@ from tests.cluster.drawn import GENESIS, records
 from tests.cluster.redis_server import REDIS, STARTING_SECONDS, needs_redis
 from wsnode.cluster.address import JournalAddress
 from wsnode.cluster.journal import JournalUnavailableError
-from wsnode.cluster.pool.pool_changes import PoolChange, RecordedChange
 from wsnode.cluster.pool.redis_pool import RedisPoolStream
-from wsnode.cluster.pool.stream import PublishedState
-from wsnode.cluster.quotas import KeySpending
+from wsnode.cluster.pool.stream import PoolChange, PublishedState, RecordedChange
 from wsnode.cluster.redis_journal import open_journal
+from wsnode.cluster.shared_rates import KeySpending
 from wsnode.ethereum.live.filter_store import FilterQuota, StoredFilter
 
 pytestmark = [needs_redis, pytest.mark.slow]

@@ -24,8 +24,8 @@ from wsproto.events import AcceptConnection, Request, TextMessage
 from tests.untrusted.hostile import frame, texts, values
 from wsnode.cli.status.report import lines_of
 from wsnode.cluster import redis_journal
-from wsnode.cluster.node_directory import decode_nodes
-from wsnode.cluster.pool.pool_changes import decode_change
+from wsnode.cluster.membership import decode_nodes
+from wsnode.cluster.pool.stream import decode_change
 from wsnode.cluster.records import VERSION, ChainMismatchError, UnreadableRecordError, decode_record
 from wsnode.ethereum.codec.blocks import encode_json_block, encode_json_receipts, read_json_header
 from wsnode.ethereum.rpc.common.below_fork import is_above

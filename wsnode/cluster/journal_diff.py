@@ -20,6 +20,7 @@ from wsnode.cluster.records import (
     Rollback,
 )
 from wsnode.ethereum.appender import recent_rows
+from wsnode.ethereum.chain import Chain
 from wsnode.ethereum.codec.blocks import block_from_rows
 from wsnode.ethereum.codec.rlp import block_transactions
 from wsnode.ethereum.codec.rows import Rows, block_rlp, header_fields
@@ -29,6 +30,7 @@ from wsnode.ethereum.live.branches import canonical_rows, dropped_from, head_of
 from wsnode.ethereum.live.position import Position
 from wsnode.ethereum.primitives.values import Address, Hash32
 from wsnode.ethereum.snapshot import Snapshot
+from wsnode.ethereum.state import ChainSpec
 from wsnode.ethereum.storage import chain_ids, meta, state_patches
 
 STEPS_AT_ONCE: Final = 64
@@ -244,3 +246,32 @@ def _size(change: Change) -> int:
     if isinstance(change, BlockRecord):
         return len(change.rlp)
     return len(change.accounts) if isinstance(change, PatchRecord) else 0
+
+
+class EthereumSource:
+    """Chain of the eth family to publish.
+
+    With `is_development`, no other process makes the chain, so it is published even where it has moved back.
+    """
+
+    def __init__(self, chain: Chain, *, is_development: bool) -> None:
+        self.chain = chain
+        self.is_sole = is_development
+        self.genesis = chain.folder.read_genesis()
+        self.origin = ChainOrigin(ChainSpec(self.genesis).chain_id, is_development)
+
+    @property
+    def first_hash(self) -> Hash32:
+        """Return the hash of the chain's first block, by which its journal is named."""
+        return Hash32(self.chain.spec.genesis_hash)
+
+    def knows(self, head: Head) -> bool:
+        """Return True if a block is stored, on the chain or beside it."""
+        with self.chain.snapshot() as view:
+            return view.number_of(head.hash) is not None or view.side_header(head.hash) is not None
+
+    def first_block(self) -> Head:
+        with self.chain.snapshot() as view:
+            first = view.hash_of(view.earliest)
+            assert first is not None, "the first block is stored"
+            return Head(view.earliest, first)

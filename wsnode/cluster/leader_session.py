@@ -12,7 +12,6 @@ from typing import Final, Self
 import msgspec
 import trio
 
-from wsnode.cluster.chain_source import EthereumSource, EthereumStepSource
 from wsnode.cluster.journal import (
     Journal,
     JournalUnavailableError,
@@ -20,7 +19,7 @@ from wsnode.cluster.journal import (
     TipMovedError,
     UnrelatedJournalError,
 )
-from wsnode.cluster.journal_diff import JournalStep
+from wsnode.cluster.journal_diff import EthereumSource, JournalStep, first_standing, next_steps
 from wsnode.cluster.records import (
     BLOCKS,
     ChainMismatchError,
@@ -124,21 +123,23 @@ class LeaderSession:
             LeaseLostError, RecordTooLargeError, JournalUnavailableError: As `Journal.append`.
             StoreError, StateError, CorruptRowError: The chain cannot be read.
         """
+        source = self._published.source
         while True:
             # What a change of several steps leaves behind in between is not seen: nothing is awaited before.
-            with self._published.source.look() as moment:
-                before = self._state(moment)
-                work = partial(moment.next_steps, before, self._known)
+            with source.chain.snapshot() as view:
+                before = (
+                    first_standing(view, source.origin, BEGINNING_BLOCKS)
+                    if self._tip is None
+                    else self._tip.after
+                )
+                work = partial(next_steps, view, source.origin, before, self._known)
                 steps: list[JournalStep] = await trio.to_thread.run_sync(work)
-                version = moment.version
+                version = view.version
             if not steps:
                 return version
             for step in steps:
                 await self.renew()
                 before = await self._append(before, step)
-
-    def _state(self, moment: EthereumStepSource) -> ChainState:
-        return moment.first_standing(BEGINNING_BLOCKS) if self._tip is None else self._tip.after
 
     async def _append(self, before: ChainState, step: JournalStep) -> ChainState:
         record = Record(
@@ -202,7 +203,7 @@ class LeaderSession:
         source = self._published.source
         if self._tip is None or source.knows(self._tip.after.head):
             return
-        head, is_sole = source.head, source.is_sole
+        head, is_sole = source.chain.head, source.is_sole
         if not is_sole and head.number < self._tip.after.head.number:
             raise StaleLeaderError(head, self._tip.after.head)
         self._known = await self._known_ancestor(self._tip)

@@ -7,7 +7,6 @@ from typing import Any, Final, Protocol
 
 import trio
 
-from wsnode.cluster.chain_source import EthereumSource
 from wsnode.cluster.journal import (
     Journal,
     JournalUnavailableError,
@@ -17,6 +16,7 @@ from wsnode.cluster.journal import (
     TipMovedError,
     UnrelatedJournalError,
 )
+from wsnode.cluster.journal_diff import EthereumSource
 from wsnode.cluster.leader_session import (
     LeaderReport,
     LeaderSession,
@@ -88,13 +88,13 @@ class JournalPublisher:
 
     @property
     def head(self) -> Head:
-        return self._source.head
+        return self._source.chain.head
 
     @property
     def lag(self) -> int | None:
         """Return the least number of blocks by which the journal is behind, None until its head is known."""
         head = self.report.head
-        return None if head is None else max(0, self._source.head.number - head.number)
+        return None if head is None else max(0, self._source.chain.head.number - head.number)
 
     def status(self) -> dict[str, Any]:
         """Return the journal's members of `wsnode_status`."""
@@ -128,7 +128,7 @@ class JournalPublisher:
         return self._is_current()
 
     def _is_current(self) -> bool:
-        return self._version == self._source.version
+        return self._version == self._source.chain.version
 
     async def _lead(self, journal: Journal) -> None:
         session = await LeaderSession.begin(self._published, journal)

@@ -20,7 +20,7 @@ from coredis.connection import TCPLocation
 from coredis.exceptions import RedisError
 from coredis.retry import NoRetryPolicy
 
-from wsnode.cluster import filter_scripts, journal_scripts
+from wsnode.cluster import redis_scripts
 from wsnode.cluster.address import CLUSTER, SENTINEL, JournalAddress
 from wsnode.cluster.journal import (
     LEASE_SECONDS,
@@ -32,7 +32,7 @@ from wsnode.cluster.journal import (
     LeaseLostError,
     TipMovedError,
 )
-from wsnode.cluster.node_directory import (
+from wsnode.cluster.membership import (
     MAX_NODE_BYTES,
     MAX_NODES,
     NODE_SECONDS,
@@ -40,7 +40,6 @@ from wsnode.cluster.node_directory import (
     PresentNodes,
     decode_nodes,
 )
-from wsnode.cluster.quotas import MAX_OWING, MAX_OWING_SECONDS, MAX_SINCE_SECONDS, KeySpending
 from wsnode.cluster.records import (
     Record,
     RecordId,
@@ -49,6 +48,7 @@ from wsnode.cluster.records import (
     encode_record,
     require_linked,
 )
+from wsnode.cluster.shared_rates import MAX_OWING, MAX_OWING_SECONDS, MAX_SINCE_SECONDS, KeySpending
 from wsnode.ethereum.live.filter_store import (
     FilterQuota,
     FilterQuotaError,
@@ -88,24 +88,24 @@ class RedisJournal:
         self._filter = f"{prefix}:filter:"
 
     async def claim(self, holder: str, floor: int = 0) -> Lease:
-        what, value = await self._run(journal_scripts.CLAIM, holder, str(floor), _LEASE_MILLISECONDS)
+        what, value = await self._run(redis_scripts.CLAIM, holder, str(floor), _LEASE_MILLISECONDS)
         if what == "taken":
             raise LeaseHeldError(value.decode(errors="replace"))
         return Lease(holder, int(value))
 
     async def renew(self, lease: Lease) -> RecordId | None:
-        _what, tip = await self._run_with(lease, journal_scripts.RENEW, _LEASE_MILLISECONDS)
+        _what, tip = await self._run_with(lease, redis_scripts.RENEW, _LEASE_MILLISECONDS)
         return record_id(tip)
 
     async def release(self, lease: Lease) -> None:
-        await self._run(journal_scripts.RELEASE, lease.holder, str(lease.epoch))
+        await self._run(redis_scripts.RELEASE, lease.holder, str(lease.epoch))
 
     async def append(self, lease: Lease, record: Record) -> None:
         # A block of 8 MiB takes too long to compress for the event loop.
         content = await trio.to_thread.run_sync(encode_record, record)
         what, *values = await self._run_with(
             lease,
-            journal_scripts.APPEND,
+            redis_scripts.APPEND,
             "" if record.previous is None else str(record.previous),
             str(record.id),
             content,
@@ -139,7 +139,7 @@ class RedisJournal:
         return await trio.to_thread.run_sync(self._records, entries)
 
     async def keep_genesis(self, lease: Lease, genesis: bytes) -> None:
-        await self._run_with(lease, journal_scripts.KEEP_GENESIS, genesis)
+        await self._run_with(lease, redis_scripts.KEEP_GENESIS, genesis)
 
     async def genesis(self) -> bytes | None:
         with self.asking():
@@ -149,7 +149,7 @@ class RedisJournal:
         name, text = ("", b"") if node is None else (node.name, msgspec.json.encode(node))
         bounds = (str(int(NODE_SECONDS)), str(MAX_NODES), str(MAX_NODE_BYTES))
         with self.asking():
-            texts: Any = await self._client.eval(journal_scripts.MEET, [self._keys[4]], [name, text, *bounds])
+            texts: Any = await self._client.eval(redis_scripts.MEET, [self._keys[4]], [name, text, *bounds])
             writer, epoch = await self._client.mget(self._keys[1:3])
         return PresentNodes(
             tuple(decode_nodes(texts)),
@@ -165,7 +165,7 @@ class RedisJournal:
         ]
         bounds = (str(MAX_OWING), str(MAX_SINCE_SECONDS), str(MAX_OWING_SECONDS))
         with self.asking():
-            reply: Any = await self._client.eval(journal_scripts.EXCHANGE, [self._quota], [*bounds, *said])
+            reply: Any = await self._client.eval(redis_scripts.EXCHANGE, [self._quota], [*bounds, *said])
         owing = iter(reply)
         return {digest.decode(errors="replace"): float(next(owing)) for digest in owing}
 
@@ -173,23 +173,25 @@ class RedisJournal:
         holder = room.holder and hashlib.sha256(room.holder.encode()).hexdigest()
         bounds = map(str, (room.weight, room.max_filters, room.max_held, room.max_weight))
         kept = (new.wish, new.place, _lifetime(seconds), holder)
-        what, *_ = await self._run_on(identity, filter_scripts.ADD, *kept, *bounds, new.owner, holder=holder)
+        what, *_ = await self._run_on(
+            identity, redis_scripts.ADD_FILTER, *kept, *bounds, new.owner, holder=holder
+        )
         if what == b"full":
             raise FilterQuotaError
 
     async def find_filter(self, identity: str) -> StoredFilter | None:
-        what, *values = await self._run_on(identity, filter_scripts.FIND)
+        what, *values = await self._run_on(identity, redis_scripts.FIND_FILTER)
         if what == b"unreadable":
             raise UnreadableFilterError(values[0].decode(errors="replace"))
         return StoredFilter(*values) if what == b"found" else None
 
     async def move_filter(self, identity: str, began: bytes, place: bytes, seconds: float) -> bool:
         moved = (began, place, _lifetime(seconds))
-        what, *_ = await self._run_on(identity, filter_scripts.MOVE, *moved)
+        what, *_ = await self._run_on(identity, redis_scripts.MOVE_FILTER, *moved)
         return bool(what == b"done")
 
     async def remove_filter(self, identity: str) -> bool:
-        what, *_ = await self._run_on(identity, filter_scripts.REMOVE)
+        what, *_ = await self._run_on(identity, redis_scripts.REMOVE_FILTER)
         return bool(what == b"removed")
 
     def key(self, name: str) -> str:

@@ -17,12 +17,12 @@ from wsnode.cluster.journal import (
     LeaseLostError,
     TipMovedError,
 )
-from wsnode.cluster.node_directory import MAX_NODES, ClusterNode
+from wsnode.cluster.membership import MAX_NODES, ClusterNode
 from wsnode.cluster.pool.redis_pool import RedisPoolStream
 from wsnode.cluster.pool.stream import PoolStreamChangedError, PublishedState
-from wsnode.cluster.quotas import MAX_OWING_SECONDS, KeySpending
 from wsnode.cluster.records import BrokenLinkError, ChainMismatchError, UnreadableRecordError
 from wsnode.cluster.redis_journal import RedisJournal, open_journal
+from wsnode.cluster.shared_rates import MAX_OWING_SECONDS, KeySpending
 from wsnode.ethereum.live.filter_store import (
     FilterQuota,
     FilterQuotaError,

@@ -12,9 +12,9 @@ from tests.cluster.drawn import GENESIS
 from tests.cluster.redis_server import RedisServer, needs_redis
 from wsnode.cluster import filter_store
 from wsnode.cluster.address import JournalAddress
-from wsnode.cluster.filter_scripts import MAX_BYTES
 from wsnode.cluster.filter_store import RedisFilterStore
 from wsnode.cluster.redis_journal import RedisJournal, open_journal
+from wsnode.cluster.redis_scripts import MAX_FILTER_BYTES
 from wsnode.ethereum.live.filter_store import (
     FilterQuota,
     FilterQuotaError,
@@ -145,7 +145,7 @@ async def test_garbage_where_filters_are_counted_is_no_error(
 
 
 async def test_a_wish_that_is_too_long_is_not_read(journal: RedisJournal) -> None:
-    await journal.add_filter(identity(1), StoredFilter(b"x" * (MAX_BYTES + 1), b"here"), SECONDS, ROOM)
+    await journal.add_filter(identity(1), StoredFilter(b"x" * (MAX_FILTER_BYTES + 1), b"here"), SECONDS, ROOM)
     with pytest.raises(UnreadableFilterError, match="wish of"):
         await journal.find_filter(identity(1))
 

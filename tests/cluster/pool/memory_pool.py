@@ -7,14 +7,15 @@ import trio
 
 from tests.cluster.memory_journal import MemoryJournal
 from wsnode.cluster.journal import Lease
-from wsnode.cluster.pool.pool_changes import (
+from wsnode.cluster.pool.stream import (
     STREAM_CHANGES,
     Encoded,
+    PoolStreamChangedError,
+    PublishedState,
     RecordedChange,
     decode_change,
     encode_change,
 )
-from wsnode.cluster.pool.stream import PoolStreamChangedError, PublishedState
 from wsnode.cluster.records import RecordId
 
 Entry = tuple[RecordId, bytes]

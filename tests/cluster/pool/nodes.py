@@ -15,7 +15,7 @@ from wsnode.cluster.journal import Lease
 from wsnode.cluster.pool.mirror import Mirror
 from wsnode.cluster.pool.mirror_task import MirrorTask
 from wsnode.cluster.pool.publisher import PoolPublisher
-from wsnode.cluster.replica.unsent_txs import AGAIN_SECONDS, UnsentTransactions
+from wsnode.cluster.replica.tx_resender import AGAIN_SECONDS, UnsentTransactions
 from wsnode.ethereum.codec.transactions import PooledTransaction
 from wsnode.ethereum.head import HeadChange
 from wsnode.ethereum.pool.errors import KnownError, PoolError

@@ -9,9 +9,9 @@ from trio.testing import MockClock
 from tests.cluster.pool.nodes import Cluster, cluster
 from tests.ethereum.pool.playground import ALICE, BALANCE, BOB, CAROL, CHAIN_ID, DAVE, ETHER, GWEI, signed
 from tests.ethereum.pool.steps import with_blobs
-from wsnode.cluster.pool.pool_changes import PoolChange, encode_change
+from wsnode.cluster.pool.stream import PoolChange, encode_change
 from wsnode.cluster.records import RecordId
-from wsnode.cluster.replica.unsent_txs import AGAIN_SECONDS
+from wsnode.cluster.replica.tx_resender import AGAIN_SECONDS
 from wsnode.ethereum.head import HeadChange
 from wsnode.ethereum.pool.blobs import Blobs
 from wsnode.ethereum.pool.limits import PoolLimits

@@ -7,7 +7,8 @@ import pytest
 
 from tests.ethereum.pool.playground import ALICE, BOB, CHAIN_ID, GWEI, SOMEBODY, TRANSFER_GAS, Playground
 from tests.ethereum.pool.steps import with_blobs
-from wsnode.cluster.pool.pool_changes import (
+from wsnode.cluster.pool.publisher import PoolDiff, PoolJournalDiff
+from wsnode.cluster.pool.stream import (
     ADDED_AT_ONCE,
     ADDED_BYTES_AT_ONCE,
     DROPPED_AT_ONCE,
@@ -16,7 +17,6 @@ from wsnode.cluster.pool.pool_changes import (
     PoolChange,
     encode_change,
 )
-from wsnode.cluster.pool.publisher import PoolDiff, PoolJournalDiff
 from wsnode.demo.accounts import ACCOUNTS
 from wsnode.ethereum.codec.transactions import PooledTransaction, unsigned_transaction
 from wsnode.ethereum.pool.limits import PoolLimits

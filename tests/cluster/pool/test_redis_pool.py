@@ -10,9 +10,8 @@ from tests.cluster.drawn import GENESIS
 from tests.cluster.redis_server import RedisServer, needs_redis
 from wsnode.cluster.address import JournalAddress
 from wsnode.cluster.journal import JournalUnavailableError, Lease, LeaseLostError
-from wsnode.cluster.pool.pool_changes import PoolChange, RecordedChange
 from wsnode.cluster.pool.redis_pool import READ_AT_ONCE, RedisPoolStream
-from wsnode.cluster.pool.stream import PoolStreamChangedError, PublishedState
+from wsnode.cluster.pool.stream import PoolChange, PoolStreamChangedError, PublishedState, RecordedChange
 from wsnode.cluster.records import RecordId, UnreadableRecordError
 from wsnode.cluster.redis_journal import RedisJournal, open_journal
 

@@ -15,7 +15,7 @@ from tests.cluster.replaying import standing_of
 from tests.cluster.tenure.tenures import tenure_of
 from tests.drawing import examples
 from tests.ethereum.tree.watching import watched_heads
-from wsnode.cluster.chain_source import EthereumSource
+from wsnode.cluster.journal_diff import EthereumSource
 from wsnode.cluster.leader_session import PublishedChain
 from wsnode.cluster.records import (
     BlockRecord,
@@ -27,9 +27,7 @@ from wsnode.cluster.records import (
     ReorgRecord,
     Rollback,
 )
-from wsnode.cluster.replica.apply import LogApplier
-from wsnode.cluster.replica.chain_states import is_reachable
-from wsnode.cluster.replica.errors import GapError, RefusedRecordError
+from wsnode.cluster.replica.apply import GapError, LogApplier, RefusedRecordError, is_reachable
 from wsnode.ethereum.chain import Chain
 from wsnode.ethereum.codec.blocks import keccak256
 from wsnode.ethereum.head import Head

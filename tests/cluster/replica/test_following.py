@@ -18,14 +18,12 @@ from tests.cluster.replica.test_peer_nodes import blocks_of
 from tests.cluster.tenure.tenures import publish
 from tests.drawing import examples
 from tests.file_limits import files_of_at_most
-from wsnode.cluster.chain_source import EthereumSource
 from wsnode.cluster.journal import JournalLimits, JournalUnavailableError
+from wsnode.cluster.journal_diff import EthereumSource
 from wsnode.cluster.leader_session import RENEWAL_SECONDS, PublishedChain
 from wsnode.cluster.records import Record, RecordId
-from wsnode.cluster.replica.errors import GapError
-from wsnode.cluster.replica.ethereum import EthereumReplicaChain
-from wsnode.cluster.replica.following import HELD_SECONDS, RECORDS_BACK, Replica
-from wsnode.cluster.replica.lag import LATE_SECONDS
+from wsnode.cluster.replica.apply import EthereumReplicaChain, GapError
+from wsnode.cluster.replica.following import HELD_SECONDS, LATE_SECONDS, RECORDS_BACK, Replica
 from wsnode.cluster.replica.peer_nodes import take
 from wsnode.ethereum.chain import Chain
 from wsnode.ethereum.codec.blocks import UnverifiedBlock

@@ -33,9 +33,9 @@ from tests.ethereum.live.values.test_state import (
     patching,
 )
 from tests.live.steps import Notice, Return, common_steps, take_common_step
-from wsnode.cluster.chain_source import EthereumSource
+from wsnode.cluster.journal_diff import EthereumSource
 from wsnode.cluster.leader_session import PublishedChain
-from wsnode.cluster.replica.ethereum import EthereumReplicaChain
+from wsnode.cluster.replica.apply import EthereumReplicaChain
 from wsnode.cluster.replica.following import Replica
 from wsnode.ethereum.chain import Chain
 from wsnode.ethereum.live.values import calls

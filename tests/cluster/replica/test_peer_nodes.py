@@ -5,7 +5,7 @@ import pytest
 from tests.cluster.growing import Growing, new_chain
 from tests.cluster.memory_journal import MemoryJournal
 from tests.cluster.tenure.tenures import tenure_of
-from wsnode.cluster.chain_source import EthereumSource
+from wsnode.cluster.journal_diff import EthereumSource
 from wsnode.cluster.leader_session import PublishedChain
 from wsnode.cluster.records import BlockRecord
 from wsnode.cluster.replica.peer_nodes import take

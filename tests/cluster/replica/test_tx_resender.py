@@ -10,19 +10,19 @@ import pytest
 import trio
 from trio.testing import MockClock
 
-from tests.cluster.test_node_directory import Place
+from tests.cluster.test_membership import Place
 from tests.ethereum.pool.playground import ALICE, BOB, ETHER, Playground
 from tests.upstream.providers import Error, SocketProvider
-from wsnode.cluster.membership import ClusterMembership
-from wsnode.cluster.node_directory import REPORT_SECONDS, ClusterNode, PresentNodes
+from wsnode.cluster.membership import REPORT_SECONDS, ClusterMembership, ClusterNode, PresentNodes
 from wsnode.cluster.replica.tx_resender import (
+    AGAIN_SECONDS,
     BYTES_PER_SECOND,
     SENT_PER_SECOND,
     WAITED_MEETINGS,
     ResendCounts,
     TxResender,
+    UnsentTransactions,
 )
-from wsnode.cluster.replica.unsent_txs import AGAIN_SECONDS, UnsentTransactions
 from wsnode.ethereum.codec.transactions import PooledTransaction
 from wsnode.upstream.errors import SendFailedError
 

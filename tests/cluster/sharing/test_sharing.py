@@ -14,9 +14,8 @@ from tests.cluster.drawn import GENESIS
 from tests.cluster.redis_server import RedisServer, needs_redis
 from wsnode.cluster.address import JournalAddress
 from wsnode.cluster.journal import JournalUnavailableError
-from wsnode.cluster.quotas import MAX_SPENDINGS, KeySpending
 from wsnode.cluster.redis_journal import RedisJournal, open_journal
-from wsnode.cluster.shared_rates import RateSharer, SharedRates
+from wsnode.cluster.shared_rates import MAX_SPENDINGS, KeySpending, RateSharer, SharedRates
 from wsnode.server.access.rate_limit import CreditCountingRateLimiter, CreditRate, KeyAccount
 
 KEY: Final = "ab" * 32

@@ -16,7 +16,6 @@ from tests.cluster.memory_journal import MemoryJournal
 from tests.cluster.replaying import Replayed, standing_of
 from tests.cluster.tenure.tenures import publish, tenure_of
 from tests.drawing import examples
-from wsnode.cluster.chain_source import EthereumSource
 from wsnode.cluster.journal import (
     LEASE_SECONDS,
     JournalLimits,
@@ -26,6 +25,7 @@ from wsnode.cluster.journal import (
     TipMovedError,
     UnrelatedJournalError,
 )
+from wsnode.cluster.journal_diff import EthereumSource
 from wsnode.cluster.leader_session import LeaderSession, PublishedChain, StaleLeaderError
 from wsnode.cluster.records import Record
 from wsnode.ethereum.chain import Chain

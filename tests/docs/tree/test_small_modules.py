@@ -13,8 +13,6 @@ KEPT = {
     "cli/bench/lag": COMMAND,
     "cli/bench/replay": COMMAND,
     "cli/bench/storm": COMMAND,
-    "cluster/filter_scripts": FULL,
-    "cluster/replica/lag": FULL,
     "demo/terminal/call_tree": FULL,
     "ethereum/live/values/call_proofs": FULL,
     "ethereum/live/values/time_share": FULL,

@@ -6,7 +6,7 @@ from typing import Final, Protocol
 
 import msgspec
 
-from wsnode.cluster.pool.pool_changes import MAX_TRANSACTIONS, Encoded
+from wsnode.cluster.pool.stream import MAX_TRANSACTIONS, Encoded
 from wsnode.ethereum.codec.blocks import keccak256
 from wsnode.ethereum.codec.transactions import PooledTransaction
 from wsnode.ethereum.pool.entry import BLOB_TYPE

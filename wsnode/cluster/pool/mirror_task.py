@@ -8,8 +8,7 @@ import trio
 
 from wsnode.cluster.journal import JournalUnavailableError
 from wsnode.cluster.pool.mirror import Mirror
-from wsnode.cluster.pool.pool_changes import MAX_TRANSACTIONS, Encoded, RecordedChange
-from wsnode.cluster.pool.stream import OpenStream, PoolStream
+from wsnode.cluster.pool.stream import MAX_TRANSACTIONS, Encoded, OpenStream, PoolStream, RecordedChange
 from wsnode.cluster.records import RecordId, UnreadableRecordError
 from wsnode.ethereum.codec.transactions import PooledTransaction
 

@@ -9,17 +9,20 @@ import msgspec
 import trio
 
 from wsnode.cluster.journal import JournalUnavailableError, Lease, LeaseLostError
-from wsnode.cluster.pool.pool_changes import (
+from wsnode.cluster.pool.stream import (
     ADDED_AT_ONCE,
     ADDED_BYTES_AT_ONCE,
     DROPPED_AT_ONCE,
     MAX_BYTES,
     MAX_TRANSACTION_BYTES,
     MAX_TRANSACTIONS,
+    OpenStream,
     PoolChange,
+    PoolStream,
+    PoolStreamChangedError,
+    PublishedState,
     RecordedChange,
 )
-from wsnode.cluster.pool.stream import OpenStream, PoolStream, PoolStreamChangedError, PublishedState
 from wsnode.cluster.records import RecordId
 from wsnode.ethereum.pool.entry import PoolEntry
 from wsnode.ethereum.pool.pool import TransactionPool

@@ -9,19 +9,20 @@ from typing import Any, Final
 
 from wsnode.cluster.address import JournalAddress
 from wsnode.cluster.journal import Lease
-from wsnode.cluster.journal_scripts import IS_MINE
-from wsnode.cluster.pool.pool_changes import (
+from wsnode.cluster.pool.stream import (
     MAX_BYTES,
     STREAM_BYTES,
     STREAM_CHANGES,
     Encoded,
+    PoolStreamChangedError,
+    PublishedState,
     RecordedChange,
     decode_change,
     encode_change,
 )
-from wsnode.cluster.pool.stream import PoolStreamChangedError, PublishedState
 from wsnode.cluster.records import RecordId
 from wsnode.cluster.redis_journal import RedisJournal, open_journal, record_id
+from wsnode.cluster.redis_scripts import IS_MINE
 
 READ_AT_ONCE: Final = 16
 """Changes in one reply, so that it has 8 MiB at most."""

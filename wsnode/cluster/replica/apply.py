@@ -1,6 +1,8 @@
 """Application of a writer's records: a block is executed, and each outcome has to match its record."""
 
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from functools import partial
 from typing import Final, TypeAlias
 
 import msgspec
@@ -13,20 +15,83 @@ from wsnode.cluster.records import (
     FinalityRecord,
     PatchRecord,
     Record,
+    RecordId,
     ReorgRecord,
     Rollback,
 )
-from wsnode.cluster.replica.chain_states import is_canonical, is_reachable, standing_of
-from wsnode.cluster.replica.errors import GapError, RefusedRecordError
 from wsnode.ethereum.chain import Chain, FinalityMarks
 from wsnode.ethereum.codec.blocks import UnverifiedBlock, decode_blocks
 from wsnode.ethereum.codec.rows import header_fields
 from wsnode.ethereum.head import Head
 from wsnode.ethereum.primitives.values import Hash32
+from wsnode.ethereum.snapshot import Snapshot
 from wsnode.ethereum.state import BlockAttributes, InvalidTransactionError, MissingStateError
-from wsnode.ethereum.storage import state_patches
+from wsnode.ethereum.storage import chain_ids, meta, state_patches
 from wsnode.ethereum.storage.errors import ChainIdsError
+from wsnode.ethereum.tree.head_writer import LiveTree, in_thread
 from wsnode.ethereum.tree.tree import BlockTree
+
+
+def standing_of(chain: Chain) -> ChainState:
+    """Return the state of a chain without uncommitted changes."""
+    with chain.snapshot() as view:
+        safe, finalized = (meta.marked_head(view.reader, mark) for mark in (meta.SAFE, meta.FINALIZED))
+        return ChainState(view.head, Hash32(chain.state.state_root), view.chain_id, safe, finalized)
+
+
+def is_canonical(view: Snapshot, head: Head) -> bool:
+    """Return True if a block is in the chain of a snapshot."""
+    return view.hash_of(head.number) == head.hash
+
+
+def is_reachable(view: Snapshot, state: ChainState) -> bool:
+    """Return True if a chain can reach a state by taking back blocks or patches alone."""
+    return (
+        is_canonical(view, state.head)
+        and state.state_root in _roots(view, state.head)
+        and state.chain_id in _chain_ids(view, state.head)
+    )
+
+
+def _chain_ids(view: Snapshot, head: Head) -> Sequence[int]:
+    """Return the ids that the chain has had since a canonical block was made, as far as they are stored."""
+    changes = chain_ids.chain_ids(view.reader)
+    made_with = chain_ids.id_of(changes, view.spec.chain_id_at(0), head.number)
+    return [made_with, *(given for first, given in changes if first > head.number)]
+
+
+def _roots(view: Snapshot, head: Head) -> Sequence[bytes]:
+    """Return the roots that the state after a canonical block has had, one for each patch."""
+    made = state_patches.patches(view.reader, head.number)
+    return [
+        state_patches.unpatched_root(view.reader, head.number),
+        *(patch.state_root for patch in made),
+    ]
+
+
+RESTORE = "stop this node, restore a snapshot of a node that has it (`wsnode restore`), and start again"
+
+
+class ReplicaError(Exception):
+    """Error of a journal that cannot be followed any further; stored blocks stay valid."""
+
+
+class RefusedRecordError(ReplicaError):
+    """Error of a record that does not verify, or does not lead to its stated outcome."""
+
+    def __init__(self, record_id: RecordId, reason: str) -> None:
+        super().__init__(f"record {record_id} is refused: {reason}")
+        self.record_id, self.reason = record_id, reason
+
+
+class GapError(ReplicaError):
+    """Error of a chain without the block, or the state, before a record."""
+
+    def __init__(self, mine: ChainState, wanted: ChainState) -> None:
+        here = f"the head here is {mine.head}" if mine.head.number >= 0 else "there is no block here"
+        super().__init__(f"the journal continues after block {wanted.head}, and {here}: {RESTORE}")
+        self.mine, self.wanted = mine, wanted
+
 
 NO_HASH: Final = bytes(32)
 Branch: TypeAlias = Sequence[tuple[BlockRecord, UnverifiedBlock]]
@@ -317,3 +382,41 @@ def _chosen(block: UnverifiedBlock) -> BlockAttributes:
         parent_beacon_block_root=NO_HASH,
         base_fee=header.base_fee,
     )
+
+
+class EthereumReplicaChain:
+    """Chain of the eth family in a replica; `str` names its head."""
+
+    def __init__(self, chain: Chain, live: LiveTree, *, is_development: bool) -> None:
+        self._chain = chain
+        self._live = live
+        self._applier = LogApplier(chain, live.tree, is_development=is_development)
+
+    @property
+    def head(self) -> Head:
+        return self._chain.head
+
+    def __str__(self) -> str:
+        return f"block {self.head}"
+
+    def reaches(self, state: ChainState) -> bool:
+        with self._chain.snapshot() as view:
+            return is_reachable(view, state)
+
+    def has_left(self, head: Head) -> bool:
+        """Return True if a block was in the chain and left it again."""
+        with self._chain.snapshot() as view:
+            return view.hash_of(head.number) != head.hash and view.side_header(head.hash) is not None
+
+    @asynccontextmanager
+    async def turn(self) -> AsyncIterator[None]:
+        """Keep other tasks from changing the chain, and publish the changes as one."""
+        async with self._live.turn():
+            with self._live.telling():
+                yield
+
+    async def apply(self, record: Record) -> None:
+        await in_thread(partial(self._applier.apply, record))
+
+    async def go_back(self, state: ChainState) -> None:
+        await in_thread(partial(self._applier.go_back, state))

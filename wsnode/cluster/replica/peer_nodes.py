@@ -4,9 +4,8 @@ import logging
 from collections.abc import Sequence
 from typing import Final
 
-from wsnode.cluster.membership import ClusterMembership
-from wsnode.cluster.node_directory import REPORT_SECONDS, ClusterNode, PresentNodes
-from wsnode.cluster.replica.errors import GapError
+from wsnode.cluster.membership import REPORT_SECONDS, ClusterMembership, ClusterNode, PresentNodes
+from wsnode.cluster.replica.apply import GapError
 from wsnode.ethereum.chain import Chain
 from wsnode.ethereum.codec.blocks import UnverifiedBlock
 from wsnode.ethereum.tree.head_writer import LiveTree

@@ -7,7 +7,7 @@ from typing import Final
 import msgspec
 import trio
 
-from wsnode.cluster.chain_source import EthereumSource
+from wsnode.cluster.journal_diff import EthereumSource
 from wsnode.cluster.membership import ClusterMembership
 from wsnode.cluster.publisher import ChangeWatcher, JournalPublisher
 from wsnode.ethereum.chain import Chain

@@ -7,11 +7,10 @@ import msgspec
 import trio
 
 from wsnode.cluster.membership import ClusterMembership, process_name
-from wsnode.cluster.replica.ethereum import EthereumReplicaChain
+from wsnode.cluster.replica.apply import EthereumReplicaChain
 from wsnode.cluster.replica.following import Replica
 from wsnode.cluster.replica.peer_nodes import PeerNodes
-from wsnode.cluster.replica.tx_resender import TxResender
-from wsnode.cluster.replica.unsent_txs import UnsentTransactions
+from wsnode.cluster.replica.tx_resender import TxResender, UnsentTransactions
 from wsnode.ethereum.chain import Chain
 from wsnode.ethereum.live.hub import Hub
 from wsnode.ethereum.live.sync_feed import SyncProgress

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from tests.drawing import examples
 from tests.ethereum.pool.playground import ALICE, BOB, GWEI, Playground
 from tests.ethereum.pool.steps import with_blobs
-from wsnode.cluster.replica.unsent_txs import AGAIN_SECONDS, UnsentTransactions
+from wsnode.cluster.replica.tx_resender import AGAIN_SECONDS, UnsentTransactions
 from wsnode.demo.accounts import FundedAccount
 from wsnode.ethereum.codec.transactions import PooledTransaction
 from wsnode.ethereum.pool.errors import PoolError

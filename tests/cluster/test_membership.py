@@ -13,8 +13,13 @@ from tests.cluster.growing import new_chain
 from tests.cluster.redis_server import RedisServer, needs_redis
 from wsnode.cluster.address import JournalAddress
 from wsnode.cluster.journal import JournalUnavailableError
-from wsnode.cluster.membership import ClusterMembership
-from wsnode.cluster.node_directory import MAX_NODE_BYTES, NODE_SECONDS, ClusterNode, PresentNodes
+from wsnode.cluster.membership import (
+    MAX_NODE_BYTES,
+    NODE_SECONDS,
+    ClusterMembership,
+    ClusterNode,
+    PresentNodes,
+)
 from wsnode.cluster.redis_journal import RedisJournal, open_journal
 
 pytestmark = needs_redis
