@@ -43,7 +43,7 @@ class NodeLimits(NamedTuple):
     processes: int
 
     def report(self) -> dict[str, Any]:
-        """Return both as `rpc_limits` shows them; the part only if there are several processes."""
+        """Return the node's limits as `rpc_limits` shows them, with this process's if there are several."""
         limits = msgspec.to_builtins(self.limits)
         if self.processes == 1:
             return {"server": limits}

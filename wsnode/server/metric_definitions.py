@@ -29,7 +29,7 @@ class MetricDefinition(msgspec.Struct, frozen=True):
     labels: tuple[str, ...] = ()
     is_histogram: bool = False
     is_max: bool = False
-    """True if the node's number is the largest of its processes', False if it is their sum."""
+    """True if the node's value is the largest of its processes' values, False if it is their sum."""
     part: NodePart = NodePart.NODE
 
     @property
@@ -41,7 +41,7 @@ class MetricDefinition(msgspec.Struct, frozen=True):
 
     @property
     def family(self) -> str:
-        """Return the name without a counter's suffix, its form in client libraries."""
+        """Return the name without a counter's suffix, the form in which client libraries have it."""
         return self.name.removesuffix("_total")
 
     @property

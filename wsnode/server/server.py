@@ -44,7 +44,7 @@ Serving: TypeAlias = Coroutine[Any, Any, Upgrade | None]
 
 
 class ProcessProbes(Protocol):
-    """All processes of a node, as one of them asks them."""
+    """Questions of one process to all processes of a node."""
 
     async def metrics_page(self) -> PageContent:
         """Return the page with the metrics of all processes."""
@@ -119,7 +119,7 @@ class Server:
         self._networks = networks
         health = self._health_pages()
         self.together: ProcessProbes | None = None
-        """All processes of the node, if several: pages are then about all of them."""
+        """Access to all processes of the node, if there are several; pages are then about all of them."""
         metered: dict[str, Page] = {"/metrics": self._metrics_page}
         public = {**health, **(metered if public_metrics else {})}
         self.service = Service(self.router, self.shared, public, self.shared.connections, files or {})
@@ -159,12 +159,11 @@ class Server:
         )
 
     def families(self) -> "list[Family]":
-        """Return the metrics of this process as values."""
+        """Return the metrics of this process."""
         return self._metrics.families()
 
     @property
     def limits(self) -> Limits:
-        """Return the limits in force."""
         return self.shared.limits
 
     def apply(self, limits: Limits) -> None:
@@ -179,7 +178,7 @@ class Server:
 
     @property
     def all_limits(self) -> Limits:
-        """Return the limits in force, of all processes together."""
+        """Return the limits in force for all processes together."""
         return self._all_limits
 
     def _within_files(self, limits: Limits) -> Limits:
@@ -187,7 +186,6 @@ class Server:
 
     @property
     def connections(self) -> int:
-        """Return the number of open connections."""
         return self.shared.counters.connections
 
     async def serve_stream(self, stream: trio.abc.Stream) -> None:
@@ -195,7 +193,7 @@ class Server:
         await self.serve_transport(StreamTransport(stream))
 
     def admit(self, client: ClientId, service: Service | None = None) -> bool:
-        """Count one more connection, and return True; return False if there is no room.
+        """Count one more connection; return False if there is no room.
 
         At the limit, the HTTP connection that has been idle longest is closed to make room.
         """
@@ -257,7 +255,7 @@ class Server:
     # begins while nothing is due is due later than if it began now.
 
     def _ping(self, now: float) -> float:
-        """Send the pings that are due, and return the time of the next one, on trio's clock in seconds."""
+        """Send the pings that are due; return the time of the next one, on trio's clock in seconds."""
         while self._alive and (first := next(iter(self._alive.items())))[1] <= now:
             connection = first[0]
             del self._alive[connection]
@@ -266,9 +264,7 @@ class Server:
         return next(iter(self._alive.values()), now + self.limits.ping_seconds)
 
     def _give_up_messages(self, now: float) -> float:
-        """Close connections with overdue messages, and return the time of the next check, on trio's clock in
-        seconds.
-        """
+        """Close connections with overdue messages; return the time of the next check, in seconds."""
         unfinished, seconds = self.shared.unfinished, self.limits.message_seconds
         while unfinished and (first := next(iter(unfinished.items())))[1] + seconds <= now:
             first[0].abort_message()
@@ -290,7 +286,7 @@ class Server:
             scope.cancel()
 
     async def hand_out(self) -> None:
-        """Deliver events of networks to their subscribers, for ever."""
+        """Deliver the networks' events to their subscribers, for ever."""
         async with trio.open_nursery() as nursery:
             for fan_out in self.shared.fan_outs:
                 nursery.start_soon(keep_running, fan_out.run)
@@ -362,7 +358,7 @@ class Server:
     async def _arrival(
         self, transport: Transport, head: bytes, client: ClientId, router: Router
     ) -> _Arrival | None:
-        """Return the data of a connection about to begin, None if it was refused."""
+        """Return a connection that is about to begin, None if it was refused."""
         if self.shared.draining:
             error = RpcError(LIMIT_EXCEEDED, self.final_notice[1])
             await self._refuse(transport, try_later(503, error))
@@ -408,7 +404,7 @@ class Server:
                 api_key.give_back_connection(connection)
 
     def _revoke(self, connection: WebSocketConnection) -> None:
-        """Close a connection whose key was revoked; one that has not begun is closed when it begins."""
+        """Close a connection whose key was revoked; a connection that has not begun closes when it begins."""
         if connection in self._alive:
             connection.close(*REVOKED)
 

@@ -50,7 +50,7 @@ class MessageReceiver(Protocol):
 
 
 class Shared(Resources):
-    """State that all connections of a server share: its resources, and what serves them."""
+    """State that all connections of a server share: its resources, counters and executor."""
 
     def __init__(self, limits: Limits, *, closes_slow: bool = False) -> None:
         super().__init__(limits)
@@ -65,6 +65,5 @@ class Shared(Resources):
         """Time at which each connection's incomplete message began; the oldest comes first."""
 
     def apply(self, limits: Limits) -> None:
-        """Replace the limits in force."""
         super().apply(limits)
         self.executor.resize(limits.threads)

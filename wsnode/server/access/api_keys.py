@@ -79,7 +79,6 @@ class ApiKey:
         self.change(limits)
 
     def change(self, limits: KeyLimits) -> None:
-        """Replace the limits from now on."""
         self.limits = limits
         self._allowed.clear()
         named = limits.contracts
@@ -88,7 +87,7 @@ class ApiKey:
 
     @property
     def account(self) -> KeyAccount | None:
-        """Return the credits that several machines count together, None if this key's are counted here only.
+        """Return the credits that several machines count together, None if only this machine counts them.
 
         Credits that never come back are counted by each machine alone: `settle` cannot carry them to another
         one.
@@ -143,8 +142,9 @@ class ApiKey:
                 )
 
     def take_connection(self, connection: Hashable, end: Callable[[Any], None]) -> None:
-        """Count one more connection until it is given back; if the key is revoked before, call
-        `end(connection)`.
+        """Count one more connection until it is given back.
+
+        `end(connection)` is called if the key is revoked before that.
 
         Raises:
             RpcError: The limit is reached, perhaps by another process since `check_connections`.
@@ -158,7 +158,6 @@ class ApiKey:
         self._connections[connection] = end
 
     def give_back_connection(self, connection: Hashable) -> None:
-        """Count one connection less."""
         self._rate_limiter.add_connections(-1)
         del self._connections[connection]
 
@@ -186,7 +185,6 @@ class ApiKey:
             raise limit_exceeded("subscription limit exceeded", {"subscriptions": allowed})
 
     def give_back_subscription(self) -> None:
-        """Count one subscription less."""
         self._rate_limiter.add_subscriptions(-1)
 
     def usage(self) -> dict[str, Any]:
@@ -215,7 +213,7 @@ def _rate_of(limits: KeyLimits) -> CreditRate | None:
 
 
 class Admission:
-    """Gate for the calls of one HTTP request; remembers if all of them exceeded the rate."""
+    """Admission of the calls of one HTTP request; it knows if all of them exceeded the rate."""
 
     def __init__(self, api_key: ApiKey) -> None:
         self._api_key = api_key
@@ -223,11 +221,10 @@ class Admission:
         self._backoff: float | None = None
 
     def admit(self, name: str) -> None:
-        """Charge for one call, as `ApiKey.admit` does."""
         self._note(self._api_key.admit, name)
 
     def charge(self) -> None:
-        """Charge for a text that is no request, as `ApiKey.charge` does."""
+        """Charge for a text that is no request."""
         self._note(self._api_key.charge)
 
     def _note(self, charge: Callable[..., None], *arguments: str) -> None:
@@ -239,14 +236,11 @@ class Admission:
         self._admitted = True
 
     def check_contracts(self, contracts: Iterable[int] | None) -> None:
-        """Check that the key may name all of `contracts`."""
         self._api_key.check_contracts(contracts)
 
     @property
     def retry_after(self) -> int | None:
-        """Return the seconds for `Retry-After`, an hour at most; None if a call was admitted or none was
-        refused.
-        """
+        """Return the seconds for `Retry-After`, an hour at most; None unless all calls were refused."""
         if self._admitted or self._backoff is None:
             return None
         return min(math.ceil(self._backoff), 3600) if math.isfinite(self._backoff) else 3600

@@ -52,7 +52,7 @@ _CLAIMS: Final = JsonDecoder(_Claims)
 
 
 class JwtVerifier:
-    """Verifier of tokens by a secret, which appears in no message."""
+    """Verifier of tokens by a secret; no message shows the secret."""
 
     def __init__(self, secret: bytes, clock: Callable[[], float] = time.time) -> None:
         self._secret = secret
@@ -86,12 +86,12 @@ class JwtVerifier:
 
 
 MAX_BYTES: Final = 4096
-"""Maximum bytes of a secret's file."""
 
 
 def read_secret(path: Path) -> bytes:
-    """Return the secret of 32 bytes in a file of 64 hexadecimal digits; a missing file is made with a new
-    secret.
+    """Return the secret of 32 bytes in a file of 64 hexadecimal digits.
+
+    A missing file is made with a new secret.
 
     Raises:
         SecretError: The file cannot be read or made, all users may write it, or its content is no secret.

@@ -213,7 +213,7 @@ class KeyFileStore:
         return not self._in_use
 
     def lookup(self, key: str) -> ApiKey | None:
-        """Return the rights of `key`, None if it is unknown; a changed file is read first."""
+        """Return the key, None if it is unknown, after reading the file if it has changed."""
         self.refresh()
         # What could be timed is the look-up of a hash, which leads to no key.
         return self._in_use.get(hash_of(key))
@@ -221,26 +221,26 @@ class KeyFileStore:
     def accounts(self) -> dict[str, KeyAccount]:
         """Return the accounts of the keys whose credits several machines count together.
 
-        They are by SHA-256 hash of the key in hex, as in the file; other keys have none.
+        The mapping is by the SHA-256 hash of the key in hex, as in the file; other keys are not in it.
         """
         found = ((digest, grant.account) for digest, grant in self._in_use.items())
         return {digest: account for digest, account in found if account is not None}
 
     def refresh(self) -> None:
-        """Read the file if it has changed; an unreadable file changes nothing."""
+        """Read the file if it has changed; an unreadable file leaves the keys as they are."""
         stamp = self._current_stamp()
         if stamp != self._unreadable and (stamp != self._stamp or _is_recent(stamp)):
             self._read(stamp)
 
     def reload(self) -> None:
-        """Read the file even if it has not changed; an unreadable file changes nothing."""
+        """Read the file even if it has not changed; an unreadable file leaves the keys as they are."""
         self._told = -math.inf
         self._read(self._current_stamp())
 
     async def watch(self) -> None:
         """Follow changes of the file for ever, so that open connections are affected too.
 
-        An unreadable file is read again each time: permission may have come without a change of the file.
+        An unreadable file is read again each time, because its permissions may have changed.
         """
         while True:
             await trio.sleep(POLL_SECONDS)
@@ -250,7 +250,7 @@ class KeyFileStore:
                 self._read(self._current_stamp())
 
     def _read(self, stamp: object) -> None:
-        """Read and apply the file with the stamp `stamp`; if it is unreadable, log that once a minute."""
+        """Read and apply the file, whose stamp is `stamp`; log once a minute if it is unreadable."""
         try:
             keys = self._file.read_stored() if self._is_known else self._file.read()
         except KeyFileError as error:
@@ -290,8 +290,9 @@ class KeyFileStore:
 
 
 def _is_recent(stamp: object) -> bool:
-    """Return True if the file may change again without a new stamp, because the kernel's clock ticks
-    slowly.
+    """Return True if the file may have changed again without a new stamp.
+
+    The kernel's clock advances in steps of several milliseconds.
     """
     return isinstance(stamp, tuple) and 0 <= time.time_ns() - stamp[0] < TICK_NANOSECONDS
 

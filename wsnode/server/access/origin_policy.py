@@ -37,7 +37,7 @@ class OriginPolicy(msgspec.Struct, frozen=True):
 
     @classmethod
     def of_origins(cls, origins: Sequence[str] | None) -> Self:
-        """Return a policy for every host, and for these pages only; None stands for all pages."""
+        """Return a policy for every host and the pages `origins`; None stands for all pages."""
         return cls(origins=_all_or(origins))
 
     @classmethod
@@ -94,9 +94,7 @@ def is_local_name(name: str) -> bool:
 
 @lru_cache(HOSTS_KEPT)
 def _foreign_name(host: str) -> str | None:
-    """Return the name in a Host header without its port; None if a web page cannot have made the request by
-    it.
-    """
+    """Return the name in a Host header without its port; None if no web page can have sent the header."""
     name = without_port(host).lower().removesuffix(".")
     # No name leads to an address that is spelled out, and what sends no Host is no browser.
     return None if not name or is_local_name(name) or _address_of(name) is not None else name
@@ -109,9 +107,7 @@ def is_local_host(host: str) -> bool:
 
 
 def without_port(host: str) -> str:
-    """Return the name or the address in a Host header without its port; malformed text is returned
-    unchanged.
-    """
+    """Return the name or the address in a Host header without its port, malformed text unchanged."""
     match = _HOST.fullmatch(host)
     return host if match is None else match[1]
 
@@ -122,7 +118,6 @@ def _all_or(given: Iterable[str] | None) -> frozenset[str] | None:
 
 
 def _is_local(origin: str) -> bool:
-    """Return True if an origin is a page of this machine, an extension or an application."""
     try:
         place = urlsplit(origin)
     except ValueError:
@@ -136,7 +131,7 @@ def _is_local(origin: str) -> bool:
 
 
 def _address_of(name: str) -> IPv4Address | IPv6Address | None:
-    """Return the address that `name` is, in brackets or not; None if it is a name."""
+    """Return the address written as `name`, with or without brackets; None if `name` is no address."""
     try:
         return ip_address(name[1:-1] if name.startswith("[") and name.endswith("]") else name)
     except ValueError:

@@ -10,7 +10,6 @@ class CreditRate(msgspec.Struct, frozen=True):
     """Rate of a key's credits."""
 
     per_second: float
-    """Credits granted each second."""
     burst: float
     """Maximum number of credits that can be saved."""
     dearest: float = 1.0
@@ -21,14 +20,10 @@ class RateLimiter(Protocol):
     """Counts of one key's use, by this process alone or by several together."""
 
     @property
-    def connections(self) -> int:
-        """Return the number of open connections."""
-        ...
+    def connections(self) -> int: ...
 
     @property
-    def subscriptions(self) -> int:
-        """Return the number of open subscriptions."""
-        ...
+    def subscriptions(self) -> int: ...
 
     def add_connections(self, count: int) -> None:
         """Add `count` connections of this process; `count` may be negative."""
@@ -56,7 +51,7 @@ class RateLimiter(Protocol):
         ...
 
     def settle(self, rate: CreditRate, full_at: float) -> None:
-        """Set the time at which the credits are complete again; until then they grow from zero or below."""
+        """Set the time at which all credits will be back; until then they grow from zero or below."""
         ...
 
     def count_call(self, second: int) -> None:
@@ -78,15 +73,12 @@ class LocalRateLimiter:
         self._credits, self._filled = math.inf, -math.inf
 
     def add_connections(self, count: int) -> None:
-        """Add `count` connections; `count` may be negative."""
         self.connections += count
 
     def add_subscriptions(self, count: int) -> None:
-        """Add `count` subscriptions; `count` may be negative."""
         self.subscriptions += count
 
     def charge(self, now: float, rate: CreditRate, cost: float) -> float:
-        """Charge `cost` credits if available; return 0, else the seconds until they are."""
         there = rate.burst
         if self._credits < there:
             there = min(there, self._credits + (now - self._filled) * rate.per_second)
@@ -99,26 +91,21 @@ class LocalRateLimiter:
 
     @property
     def spent(self) -> float | None:
-        """Return None: other machines do not count these credits."""
         return None
 
     def full_at(self, rate: CreditRate) -> float:
-        """Return the time, on the limiter's clock in seconds, at which all credits will be back, or were."""
         return self._filled + (rate.burst - self._credits) / rate.per_second
 
     def settle(self, rate: CreditRate, full_at: float) -> None:
-        """Set the time at which the credits are complete again."""
         self._credits, self._filled = 0.0, full_at - rate.burst / rate.per_second
 
     def count_call(self, second: int) -> None:
-        """Count a call in the second `second` of the clock."""
         if second != self.second:
             self.previous = self.count if second == self.second + 1 else 0
             self.second, self.count = second, 0
         self.count += 1
 
     def calls_in(self, second: int) -> int:
-        """Return the number of calls in `second`, either the last second with a call or the one before."""
         if second == self.second:
             return self.count
         return self.previous if second == self.second - 1 else 0
@@ -133,11 +120,9 @@ class CreditCountingRateLimiter(LocalRateLimiter):
 
     @property
     def spent(self) -> float:
-        """Return the credits charged so far."""
         return self._spent
 
     def charge(self, now: float, rate: CreditRate, cost: float) -> float:
-        """Charge `cost` credits if available; return 0, else the seconds until they are."""
         seconds = super().charge(now, rate, cost)
         if not seconds:
             self._spent += cost
@@ -152,7 +137,6 @@ class KeyAccount(NamedTuple):
 
     @property
     def per_second(self) -> float:
-        """Return the credits granted each second."""
         return self.rate.per_second
 
     @property
@@ -162,11 +146,11 @@ class KeyAccount(NamedTuple):
 
     @property
     def full_at(self) -> float:
-        """Return the time, on the limiter's clock in seconds, at which all credits will be back, as far as
-        this machine knows.
+        """Return the time, in seconds of the limiter's clock, at which all credits will be back.
+
+        Credits that other machines have charged since the last `settle` are not counted.
         """
         return self.rate_limiter.full_at(self.rate)
 
     def settle(self, full_at: float) -> None:
-        """Set the time at which the credits are complete again."""
         self.rate_limiter.settle(self.rate, full_at)

@@ -45,7 +45,7 @@ class Caller(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def forwarding(self) -> bool:
-        """Return True if calls may be forwarded to a partner; only a key can allow that."""
+        """Return True if a partner's node may be asked for what this node does not have."""
         return self.api_key is not None and self.api_key.limits.forwarding
 
     @property
@@ -81,9 +81,7 @@ class BlockWaiter(Protocol):
 class KeyStore(Protocol):
     """API keys that may be used."""
 
-    def lookup(self, key: str) -> ApiKey | None:
-        """Return the rights of `key`, None if it is unknown."""
-        ...
+    def lookup(self, key: str) -> ApiKey | None: ...
 
 
 class TokenCheck(Protocol):
@@ -124,7 +122,7 @@ class Network(msgspec.Struct, frozen=True):
     ports: Sequence["Port"] = ()
     """Further ports, each with its own address."""
     not_ready_reason: Callable[[], str | None] = lambda: None
-    """Function that returns one line on why the network should not be asked now, None if it may be."""
+    """Function that returns one line on why the network should not be asked now, or None."""
     figures: Callable[[], Sequence[MetricValue]] = tuple
     """Function that returns its own numbers for `/metrics`."""
     page: Mapping[str, Any] = {}
@@ -150,7 +148,7 @@ class Route(msgspec.Struct, frozen=True):
     caller: Caller
     barrier: BlockWaiter | None = None
     is_lasting: bool = False
-    """True if the same head always has this route on its connection: no key and no token decide."""
+    """True if the same head always has this route on its connection: no key or token decides it."""
 
 
 class Router:
@@ -166,10 +164,6 @@ class Router:
         barriers: Mapping[str, BlockWaiter] | None = None,
         rpc_versions: Mapping[str, Sequence[str]] | None = None,
     ) -> None:
-        """Make a router; `networks` are by name, and `hosts` maps hosts to names.
-
-        The other mappings have entries only for the networks that use them.
-        """
         self._rpc_versions = rpc_versions or {}
         self._barriers = barriers or {}
         self.origin_policy = origin_policy
@@ -208,7 +202,7 @@ class Router:
         return Route(self._networks[name], caller, barrier, is_lasting)
 
     def _known_version(self, network: str, match: re.Match[str]) -> str | None:
-        """Return the version of a specification at the end of a path, None if it names none.
+        """Return the version of a specification at the end of a path, None if there is none.
 
         Raises:
             HttpRequestRefusedError: The network has no such version.

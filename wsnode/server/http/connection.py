@@ -1,7 +1,7 @@
 """HTTP/1.1 requests on one connection, one after another: JSON-RPC by POST, pages and files by GET.
 
-A thin layer in front of the dispatcher that WebSocket messages go to. Plain requests that have arrived whole
-are read by `quick_post`, all others by h11; the two take turns between requests only.
+`quick_post` reads plain requests that have arrived whole, h11 all others; they take turns between requests
+only.
 """
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -48,7 +48,7 @@ class HttpConnection:
     def __init__(self, transport: Transport, service: Service, client: ClientId | None = None) -> None:
         self._transport = transport
         self.client = ClientId() if client is None else client
-        """Client by which its use of shared bounds is counted."""
+        """Client for which its use of shared bounds is counted."""
         self._service = service
         self._ahead = b""
         """Bytes that have arrived and are not parsed."""
@@ -57,26 +57,24 @@ class HttpConnection:
         self._patience: trio.CancelScope | None = None
         """Scope of reading a body, or of a slow call; None outside both."""
         self._has_given_up = False
-        """True after `evict`: too many bytes were kept. Nothing more is served then."""
+        """True after `evict`; no further request is served."""
         self._owes = False
-        """True if `evict` dropped requests and the client has received no error yet."""
+        """True if `evict` dropped requests and the client has received no error for them yet."""
         self._turn_began = 0.0
         """Time at which this connection's turn began."""
         self._turn_seconds: float | None = None
-        """Length of the turn in seconds; None for a first one, which depends on other connections."""
+        """Length of the turn in seconds; None for the first, whose length depends on other connections."""
         self._upgrade: Upgrade | None = None
-        """Last request, if it asks for WebSocket."""
+        """Request for WebSocket that ended the HTTP part of the connection."""
         self._fast_path: tuple[tuple[Dispatcher, bool], FastPath | None] | None = None
-        """Answers of the engine to bodies, with the dispatcher and the form of blocks that they are of; None
-        before the first body.
-        """
+        """Fast path, with its dispatcher and the form of its replies; None before the first body."""
         self._repeated: RepeatedPost | None = None
         """Last plain request, if its head alone decides its route."""
         self._asked = 0
         """Number of requests served since the connection last waited for bytes."""
 
     def evict(self) -> None:
-        """Refuse the requests in progress: this connection keeps the most bytes of the peer with the most."""
+        """Refuse the requests in progress, because this connection keeps the most bytes."""
         self._has_given_up = True
         self._owes = bool(self._ahead)
         self._ahead = b""
@@ -90,8 +88,8 @@ class HttpConnection:
     async def run(self, data: bytes) -> Upgrade | None:
         """Serve requests, beginning with the bytes `data`, until either side ends the connection.
 
-        Returns the request for an upgrade to WebSocket, after which the transport stays open; None if the
-        connection has ended.
+        Returns the request for WebSocket, after which the transport stays open; None if the connection has
+        ended.
         """
         self._ahead = data
         self._begin_serving()
@@ -133,14 +131,13 @@ class HttpConnection:
         return await self._send_last_or_not(await self._answer_quick(quick))
 
     async def _send_last_or_not(self, response: Response) -> bool:
-        """Send a response, and return True if another request may follow."""
         self._count(response)
         is_last = self._is_last
         await self._send_all(serialize(response, last=is_last))
         return not is_last
 
     def _take_body(self, repeated: RepeatedPost) -> bytes | None:
-        """Return the body of a request like the one before, without the request; None for any other one."""
+        """Remove a request like the one before and return its body; None for any other request."""
         limits = self._limits
         if (found := repeated.body_range(self._ahead, limits.body_bytes, limits.head_bytes)) is None:
             return None
@@ -171,13 +168,11 @@ class HttpConnection:
 
     @property
     def _is_last(self) -> bool:
-        """Return True if the connection ends after this response: the server stops, or further requests were
-        dropped.
-        """
+        """Return True if the connection ends after this response."""
         return self._service.shared.draining or self._has_given_up
 
     def _hold(self, size: int = 0) -> None:
-        """Count the bytes kept: `size` bytes of a request, and those that have arrived after it."""
+        """Count the kept bytes: `size` bytes of a request, and those that have arrived after it."""
         with_parser = 0 if self._parser is None else self._parser.unread
         self._service.shared.received.hold(self, size + with_parser + len(self._ahead))
 
@@ -192,7 +187,7 @@ class HttpConnection:
         """Return the next request if it asks for WebSocket, None for any other request.
 
         Any request of a connection may ask (RFC 9110, section 7.8): proxies send handshakes on connections
-        that they have kept. Bytes without a head within its bound are left to the parser, which refuses them.
+        that they have kept. The parser refuses bytes without a head within its bound.
         """
         searched, deadline = 0, trio.current_time() + self._limits.idle_seconds
         while (size := head_size(self._ahead, searched)) is None:
@@ -272,7 +267,7 @@ class HttpConnection:
     async def _answer(
         self, route: Route, headers: Headers, body: bytes, head: bytes | None = None
     ) -> Response:
-        """Return the response to a request; `head` are the bytes of a plain one, which may be repeated."""
+        """Return the response to a request; `head` is the head of a plain request, None for any other."""
         shared = cross_origin(headers, route.caller, self._service.router.origin_policy)
         encoding = headers.first("content-encoding").strip().lower()
         is_encoded = encoding not in ("", "identity")
@@ -300,7 +295,7 @@ class HttpConnection:
     async def _response(
         self, route: Route, headers: Headers, shared: Mapping[str, str], answered: tuple[Reply, Any]
     ) -> Response:
-        """Return the response with a reply, and the moment of the data in it, to a request with `headers`.
+        """Return the response to a request with `headers`; `answered` is a reply and its moment.
 
         Raises:
             HttpRequestRefusedError: Too many bytes of replies wait to be read (503).
@@ -326,7 +321,6 @@ class HttpConnection:
         return Response(200, reply, headers=headers_of_reply)
 
     def _fast_path_of(self, route: Route) -> FastPath | None:
-        """Return the fast path for callers of a route; None if handlers answer all of their calls."""
         dispatcher, caller = route.dispatcher, route.caller
         if caller.api_key is not None:
             return None
@@ -339,7 +333,10 @@ class HttpConnection:
     def _try_fast_path(
         self, route: Route, fast_path: FastPath | None, body: bytes
     ) -> tuple[bytes, Any] | None:
-        """Return the engine's reply to a body and the moment of its view; None if a handler has to answer."""
+        """Return the engine's reply to a body and the moment of its data.
+
+        Returns None if a handler must answer.
+        """
         if fast_path is None:
             return None
         dispatcher, began = route.dispatcher, perf_counter()
@@ -352,7 +349,7 @@ class HttpConnection:
         return reply, moment
 
     async def _handle(self, route: Route, admission: Admission | None, body: bytes) -> tuple[Reply, Any]:
-        """Return the reply to a body, empty if there is none, and the moment of the data in it."""
+        """Return the reply to a body, empty for notifications, and the moment of its data."""
         dispatcher, client = route.dispatcher, route.caller.client
         session = dispatcher.session(route.caller, admission, shares_results=True)
         if not self._service.shared.calls.admits(client):
@@ -385,16 +382,20 @@ class HttpConnection:
             raise HttpRequestRefusedError(bad.status, invalid_request(bad.message)) from None
 
     async def _finish(self, task: CallTask, client: ClientId | None) -> Reply | None:
-        """Return the reply of a slow call, None for a notification; raise ConnectionClosedError if the client
-        disconnects before.
+        """Return the reply of a slow call, None for a notification.
+
+        Raises:
+            ConnectionClosedError: The client disconnected before.
         """
         shared = self._service.shared
         quota = ClientQuota(shared, client)
         return await self._while_there(lambda: shared.executor.finish(task, client, quota))
 
     async def _while_there(self, work: Callable[[], Awaitable[T]]) -> T:
-        """Return the result of `work()`; cancel it and raise ConnectionClosedError if the client leaves
-        before.
+        """Return the result of `work()`, which is cancelled if the client leaves.
+
+        Raises:
+            ConnectionClosedError: The client left.
         """
         results: list[T] = []
 
@@ -444,8 +445,8 @@ class HttpConnection:
         """Return the bytes that arrive next.
 
         Raises:
-            ConnectionClosedError: The client has disconnected or was silent for too long, or the connection
-                was displaced.
+            ConnectionClosedError: The client has disconnected or was silent for too long, or another
+                connection took the place of this one.
         """
         scope = trio.CancelScope(deadline=trio.current_time() + self._limits.idle_seconds)
         self._service.idle[scope] = self.client
@@ -476,9 +477,7 @@ class HttpConnection:
                 await self._send_piece(parcel)
 
     async def _send_small(self, data: bytes) -> None:
-        """Send a short text, which the system nearly always accepts immediately; only the rest is counted as
-        waiting.
-        """
+        """Send a short text; only the part that the system does not accept counts as waiting."""
         try:
             sent = self._transport.send_nowait(data)
         except trio.BrokenResourceError:

@@ -57,8 +57,9 @@ def choose_encoding(accepted: str) -> str | None:
 async def encode_body(
     body: Reply, accepted: str, limits: Limits, workers: WorkerPool, client: Any
 ) -> tuple[Reply, dict[str, str]]:
-    """Return `body` in an accepted encoding, and the headers about it; large bodies are encoded in a
-    thread.
+    """Return `body` in an accepted encoding, and the headers about it.
+
+    Bodies above `deflate_inline_bytes` are encoded in a thread.
     """
     if (encoding := choose_encoding(accepted)) is None:
         return body, {}

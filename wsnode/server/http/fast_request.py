@@ -5,7 +5,7 @@ method, chunks, an expectation, a repeated header, a misplaced byte) is left to 
 the two never disagree.
 
 Nearly every client sends the same head before each body, but for the body's length. `RepeatedPost` keeps the
-parts of a request that follow from its head alone: its headers, its route, and the head of the response.
+values that follow from the head alone: the headers, the route, and the head of the response.
 """
 
 import re
@@ -26,7 +26,6 @@ _LENGTH_LINE = re.compile(rb"\r\ncontent-length:[ \t]?([0-9]+)\r\n", re.IGNORECA
 HEAD_BYTES = 1024
 """Size of a head up to which a connection keeps it."""
 MAX_DIGITS = 9
-"""Maximum number of digits of a body's length, as in `quick_post`."""
 
 
 class FastPost(NamedTuple):
@@ -71,7 +70,6 @@ class RepeatedPost:
         shared: Mapping[str, str],
         fast_path: FastPath | None,
     ) -> None:
-        """Take the head of a request read by `quick_post`, and the values that depend on it alone."""
         match = _LENGTH_LINE.search(head)
         assert match is not None
         self._before = head[: match.start(1)]
@@ -96,17 +94,18 @@ class RepeatedPost:
         shared: Mapping[str, str],
         fast_path: FastPath | None,
     ) -> Self | None:
-        """Return what may be repeated of a plain request; None if its head is too long to keep, or does not
-        decide its route.
+        """Return the values that the next requests may share; None if they can share none.
+
+        A head that is too long to keep, or does not decide its route, is not shared.
         """
         is_kept = route.is_lasting and len(head) <= HEAD_BYTES
         return cls(head, headers, route, shared, fast_path) if is_kept else None
 
     def body_range(self, data: bytes, body_bytes: int, head_bytes: int) -> tuple[int, int] | None:
-        """Return the begin and the end of the body at the beginning of `data`.
+        """Return the begin and the end of the body in `data`.
 
-        None if another head begins it, if there is no body, or if the request is not whole and within its
-        limits.
+        None if `data` begins with another head, if there is no body, or if the request is not whole and
+        within its limits.
         """
         start, behind = len(self._before), self._behind
         end = data.find(b"\r", start, start + MAX_DIGITS + 1)
@@ -119,7 +118,6 @@ class RepeatedPost:
         return begin, begin + length
 
     def response(self, reply: bytes, moment: Any) -> bytes:
-        """Return the response with a reply to a call that was answered at `moment`."""
         if moment is None or moment is not self._moment:
             headers = dict(self.shared)
             if self.route.barrier is not None:

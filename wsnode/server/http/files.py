@@ -21,7 +21,7 @@ class StaticFile:
         *,
         named_only: bool = False,
     ) -> None:
-        """Make a file. With `named_only` it is for requests whose Accept header names its content type."""
+        """Make a file; `named_only` keeps it for requests whose Accept header names its content type."""
         self.body = body
         self.content_type = content_type
         self.tag = f'"{hashlib.sha256(body).hexdigest()[:32]}"'

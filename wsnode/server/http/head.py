@@ -14,8 +14,9 @@ _METHOD = re.compile(rb"[A-Z]{1,16} ")
 
 
 class MalformedHeadError(Exception):
-    """Error of bytes that are no HTTP head; `status` is for the response, None if the client has
-    disconnected.
+    """Error of bytes that are no HTTP head, with the status of the response.
+
+    `status` is None if the client has disconnected.
     """
 
     def __init__(self, status: int | None) -> None:
@@ -31,7 +32,7 @@ class Upgrade(NamedTuple):
 
 
 def head_size(data: bytes, searched: int = 0) -> int | None:
-    """Return the size of the head at the beginning of `data` in bytes; None if its end has not arrived.
+    """Return the size in bytes of the head at the beginning of `data`; None if its end has not arrived.
 
     The first `searched` bytes are known to contain no end of a head.
     """

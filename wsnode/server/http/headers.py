@@ -21,15 +21,14 @@ class Headers:
         self._first = dict(reversed(pairs))
 
     def count(self, name: str) -> int:
-        """Return the number of headers with a name."""
         return sum(each == name for each, _ in self._pairs)
 
     def first(self, name: str) -> str:
-        """Return the value of the first header with a name, an empty text if there is none."""
+        """Return the value of the first header with a name, an empty text without one."""
         return self._first.get(name, "")
 
     def only(self, name: str) -> str:
-        """Return the value of the only header with a name, an empty text if there is none.
+        """Return the value of the only header with a name, an empty text without one.
 
         Raises:
             HttpRequestRefusedError: Several headers have the name.
@@ -62,7 +61,7 @@ def cross_origin(headers: Headers, caller: Caller, origin_policy: OriginPolicy) 
 
 
 def shared_refusal(headers: Headers, host: str, origin_policy: OriginPolicy) -> dict[str, str]:
-    """Return the headers with which a web page may read a refusal; none for a page of another origin."""
+    """Return the headers with which a web page may read a refusal, none for a page of another origin."""
     try:
         origin_policy.check_host(host)
         origin = headers.only("origin")

@@ -17,7 +17,7 @@ from wsnode.server.limits import Limits
 
 
 class ConnectionClosedError(Exception):
-    """Exception: the client has disconnected, or does not continue in time."""
+    """Error of a client that has disconnected, or does not continue in time."""
 
 
 class RequestParser:
@@ -37,9 +37,8 @@ class RequestParser:
         self._take_turns = take_turns
         self._parser = h11.Connection(h11.SERVER, max_incomplete_event_size=limits.head_bytes)
         self.unread = 0
-        """Number of bytes given to the parser before it needed them."""
+        """Number of bytes handed to h11 before it needed them."""
         self._given = 0
-        """Number of bytes given to the parser."""
         self._is_head = False
         """True if the request is HEAD, so that the response has no body."""
 
@@ -57,10 +56,10 @@ class RequestParser:
         return request
 
     def check_head(self) -> None:
-        """Check the size of a parsed head; the parser bounds only incomplete ones.
+        """Check the size of a parsed head, because h11 bounds only incomplete heads.
 
         Raises:
-            HttpRequestRefusedError: It is too large (431).
+            HttpRequestRefusedError: The head is too large (431).
         """
         if self._given - len(self.rest) > self._limits.head_bytes:
             raise HttpRequestRefusedError(431, invalid_request("header fields too large"))
@@ -69,17 +68,17 @@ class RequestParser:
         """Check the declared length of the body, if there is one.
 
         Raises:
-            HttpRequestRefusedError: It is too large (413).
+            HttpRequestRefusedError: The length is too large (413).
         """
         declared, limit = headers.first("content-length"), self._limits.body_bytes
         if declared and int(declared) > limit:
             raise _too_large(declared, limit)
 
     async def read_body(self, hold: Callable[[int], None]) -> bytes:
-        """Return the body; `hold` counts the bytes that have arrived of it.
+        """Return the body; `hold` is called with the number of its bytes that have arrived.
 
         Raises:
-            HttpRequestRefusedError: It is too large (413), or does not arrive in time (408).
+            HttpRequestRefusedError: The body is too large (413), or does not arrive in time (408).
             ConnectionClosedError: The client has disconnected, or was silent for too long.
         """
         limit, deadline = self._limits.body_bytes, trio.current_time() + self._limits.body_seconds
@@ -124,12 +123,11 @@ class RequestParser:
 
     @property
     def may_respond(self) -> bool:
-        """Return True if a response may be sent."""
         return self._parser.our_state in (h11.IDLE, h11.SEND_RESPONSE)
 
     @property
     def is_done(self) -> bool:
-        """Return True if another request may follow; the rest of a refused body is not read."""
+        """Return True if another request may follow, False if part of a refused body was not read."""
         return bool(self._parser.states == {h11.SERVER: h11.DONE, h11.CLIENT: h11.DONE})
 
     @property

@@ -13,7 +13,7 @@ JSON = "application/json"
 
 
 class Response(msgspec.Struct, frozen=True):
-    """An HTTP response."""
+    """HTTP response."""
 
     status: int
     body: Reply = b""
@@ -42,7 +42,7 @@ def head_around_length(response: Response, *, last: bool = False) -> tuple[bytes
 def refused(refusal: HttpRequestRefusedError, shared: Mapping[str, str] | None = None) -> Response:
     """Return the response of a refusal, with a JSON-RPC error as its body.
 
-    The headers `shared` decide which web pages can read it; other pages do not learn that a node is here.
+    The headers `shared` decide which web pages can read it; other pages cannot detect that a node is here.
     """
     headers = {**(shared or {}), **refusal.headers}
     return Response(refusal.status, error_reply(NULL, refusal.error), headers=headers)

@@ -30,7 +30,7 @@ class Service(msgspec.Struct, frozen=True):
     shared: Shared
     pages: Mapping[str, Page]
     connections: ResourceQuota
-    """Bound on the connections of these clients."""
+    """Quota of the connections of these clients."""
     files: Mapping[str, StaticFile] = {}
     """Files served by GET besides the pages, by path, for hosts of a network."""
     idle: dict[trio.CancelScope, ClientId] = msgspec.field(default_factory=dict)
@@ -83,6 +83,6 @@ class Service(msgspec.Struct, frozen=True):
         return Response(200, content_type="text/plain")
 
     def refused(self, refusal: HttpRequestRefusedError, headers: Headers) -> Response:
-        """Return the response of a refusal, readable by web pages of admitted origins."""
+        """Return the response of a refusal; web pages of admitted origins can read it."""
         shared = shared_refusal(headers, headers.first("host"), self.router.origin_policy)
         return refused(refusal, shared)

@@ -34,7 +34,7 @@ class CheckedFamilies(msgspec.Struct, frozen=True):
 def keep_declared(families: Iterable[Family]) -> CheckedFamilies:
     """Return the declared families with their declared samples.
 
-    Prometheus rejects the page of the whole node if one name, label or value in it is malformed.
+    Prometheus rejects the whole page of a node if one name, label or value on it is malformed.
     """
     kept, dropped = list[Family](), 0
     for family in families:
@@ -49,7 +49,7 @@ def keep_declared(families: Iterable[Family]) -> CheckedFamilies:
 
 
 def keep_first(families: Iterable[Family], most: int = MAX_BYTES) -> CheckedFamilies:
-    """Return the families, reduced to the first samples with at most `most` bytes together."""
+    """Return the families with as many of their first samples as fit into `most` bytes."""
     kept, dropped, room = list[Family](), 0, most
     for family in families:
         samples = list[Sample]()

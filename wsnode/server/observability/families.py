@@ -35,7 +35,7 @@ def family_of(name: str, samples: Mapping[Labels, float]) -> Family:
 
 
 def added(processes: Iterable[Iterable[Family]]) -> list[Family]:
-    """Return the sum over several processes, sample by sample; for `is_max` metrics the largest value."""
+    """Return the sums over several processes, sample by sample; for `is_max` metrics the largest values."""
     first = dict[str, Family]()
     sums = dict[str, dict[tuple[str, Labels], float]]()
     for families in processes:

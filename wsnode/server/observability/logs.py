@@ -15,16 +15,14 @@ from wsnode.untrusted.decoding import printable
 class LogStream(Protocol):
     """Destination of log lines."""
 
-    def write(self, text: str, /) -> object:
-        """Write a line."""
+    def write(self, text: str, /) -> object: ...
 
-    def flush(self) -> object:
-        """Flush the lines written so far."""
+    def flush(self) -> object: ...
 
 
 FORMATS = ("human", "json")
 WARNINGS = 600
-"""Warnings without traceback that one place in the code may log in a minute: the rate of slow calls."""
+"""Warnings without traceback that one line of code may log in a minute: the rate of slow calls."""
 MAX_CHARACTERS = 16 * 1024
 """Maximum characters of a message, and of a traceback."""
 
@@ -33,7 +31,6 @@ class JsonFormatter(logging.Formatter):
     """Formatter of one JSON object a record, with the record's `details` as members."""
 
     def format(self, record: logging.LogRecord) -> str:
-        """Return the record as a line of JSON."""
         line: dict[str, Any] = {
             "time": datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds"),
             "level": record.levelname.lower(),
@@ -46,7 +43,6 @@ class JsonFormatter(logging.Formatter):
         return msgspec.json.encode(line, enc_hook=str).decode()
 
     def formatException(self, ei: Any) -> str:  # noqa: N802 - the library's name
-        """Return a traceback, without its middle if it is long."""
         return _shortened(super().formatException(ei))
 
 
@@ -64,12 +60,11 @@ class HumanFormatter(logging.Formatter):
         return printable(_shortened(super().formatMessage(record) + shown))
 
     def formatException(self, ei: Any) -> str:  # noqa: N802 - the library's name
-        """Return a traceback, without its middle if it is long."""
         return _shortened(super().formatException(ei))
 
 
 class RateLimitFilter(logging.Filter):
-    """Filter that passes some lines a second; the next line has the number of those skipped.
+    """Filter that passes some lines a second; the next line has the number of skipped lines.
 
     Clients decide how many slow calls there are, and each line delays the event loop.
     """
@@ -81,7 +76,6 @@ class RateLimitFilter(logging.Filter):
         self._began, self._written, self._left_out = -1.0, 0, 0
 
     def filter(self, record: logging.LogRecord) -> bool:
-        """Return True if the line is to be written."""
         now = self._clock()
         if now - self._began >= 1:
             self._began, self._written = now, 0
@@ -99,9 +93,9 @@ SPARING = RateLimitFilter(10)
 
 
 class PlaceRateFilter(logging.Filter):
-    """Filter that passes one traceback and some warnings a minute from each place in the code.
+    """Filter that passes one traceback and some warnings a minute from each line of code.
 
-    The next line of a place has the number of those skipped. Lines below the level of warnings pass.
+    The next record of that line has the number of skipped ones. Records below the level of warnings pass.
     """
 
     def __init__(self, warnings: int, clock: Callable[[], float] = time.monotonic) -> None:
@@ -111,7 +105,6 @@ class PlaceRateFilter(logging.Filter):
         self._places: dict[tuple[str, int], _Minute] = {}
 
     def filter(self, record: logging.LogRecord) -> bool:
-        """Return True if the line is to be written."""
         if record.levelno < logging.WARNING and not record.exc_info:
             return True
         most = 1 if record.exc_info else self._warnings
@@ -149,7 +142,7 @@ def _place(record: logging.LogRecord) -> tuple[str, int]:
 
 
 def _shortened(text: str) -> str:
-    """Return a text without its middle if it is long: it may repeat data that others sent."""
+    """Return a text without its middle if it is long; a text may repeat data that others sent."""
     if len(text) <= MAX_CHARACTERS:
         return text
     half = MAX_CHARACTERS // 2
@@ -164,7 +157,6 @@ class WorkerNumberFilter(logging.Filter):
         self._worker = worker
 
     def filter(self, record: logging.LogRecord) -> bool:
-        """Return True, since every record is logged, and add the worker's number to it."""
         record.details = {"worker": self._worker, **getattr(record, "details", {})}
         return True
 
@@ -174,7 +166,7 @@ def configure(
 ) -> None:
     """Write all records of wsnode at `level` or above to `stream`, stderr if None.
 
-    May be called again, for another level. Libraries log from warnings on. `worker` is the number of this
+    May be called again, for another level. Libraries log warnings and above. `worker` is the number of this
     process among several that write to one stream.
 
     Raises:

@@ -106,9 +106,9 @@ class Metrics(Collector):
         is_ready: Callable[[], bool] = lambda: True,
         limits: Callable[[], Limits] | None = None,
     ) -> None:
-        """Make a collector; `versions` returns, by network, the number of versions of its chain being read.
+        """Make a collector; `versions` returns, by network, the number of chain versions being read.
 
-        `figures` returns a network's own numbers; `is_ready` decides the answer of `/readyz`. `limits`
+        `figures` returns a network's own metrics; `is_ready` decides the answer of `/readyz`. `limits`
         returns the limits of the node, by default those of this process.
         """
         self._limits_in_force = limits or (lambda: shared.limits)
@@ -126,7 +126,7 @@ class Metrics(Collector):
         return 200, CONTENT_TYPE_PLAIN_0_0_4, generate_latest(self._registry)
 
     def families(self) -> list[Family]:
-        """Return all current metrics as values, except the start time of this process."""
+        """Return all current metrics, except the start time of this process."""
         return [
             Family(
                 metric.name,
@@ -139,7 +139,6 @@ class Metrics(Collector):
         ]
 
     def collect(self) -> Iterable[Metric]:
-        """Yield all current metrics."""
         yield from self._calls()
         yield _labelled(
             "wsnode_unknown_methods_total",
@@ -225,7 +224,6 @@ class Metrics(Collector):
 
 
 def _new_family(name: str) -> Any:
-    """Return a declared metric without samples."""
     # The library's families have no type in common that adds samples.
     definition = definition_of(name)
     kind = _FAMILIES[definition.kind]
@@ -248,7 +246,6 @@ class _FamiliesCollector(Collector):
         self._families = families
 
     def collect(self) -> Iterable[Metric]:
-        """Yield the metrics."""
         for family in self._families:
             metric = Metric(family.name, family.meaning, family.kind)
             for sample in family.samples:

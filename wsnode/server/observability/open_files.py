@@ -10,7 +10,7 @@ OWN: Final = Path("/dev/fd")
 UNLIMITED: Final = 1 << 20
 """Limit assumed for a process without one."""
 LAST: Final = 8
-"""Files that no connection may take: the process always has room to open its own."""
+"""Files beyond those of connections, for the process itself to open."""
 
 
 def most_files() -> int:
@@ -20,8 +20,9 @@ def most_files() -> int:
 
 
 def raise_most_files() -> None:
-    """Raise the limit of open files, of this process and its children, to the system's maximum, as geth
-    does.
+    """Raise the limit of open files, of this process and its children, to the maximum of the system.
+
+    geth does the same.
     """
     _soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     wanted = UNLIMITED if hard == resource.RLIM_INFINITY else min(hard, UNLIMITED)

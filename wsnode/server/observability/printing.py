@@ -1,7 +1,7 @@
 """Text for the terminal, written by a separate thread without delaying its callers.
 
 A pipe without a quick reader blocks its writer once it is full (64 KiB), and fails once its reader has ended.
-Here that costs lines and no time of the event loop; lost lines are counted.
+Then lines are lost and counted, while the event loop continues.
 """
 
 import os
@@ -16,7 +16,7 @@ from typing import Final
 TEXTS_PER_SECOND: Final = 100
 TEXTS_WAITING: Final = 256
 LAST_SECONDS: Final = 0.5
-"""Seconds for which the end of the process waits for the last lines."""
+"""Seconds for which the end of the process waits for the last lines to be written."""
 
 Text = Callable[[], str]
 """Function that makes a text in the printer's thread; an empty text prints nothing."""
@@ -86,7 +86,7 @@ class Printer:
         return len(line)
 
     def flush(self) -> None:
-        """Return immediately: the thread writes each line as soon as it can."""
+        """Return immediately, because the thread writes each line as soon as it can."""
 
     def wait_written(self) -> None:
         """Wait until the lines queued so far are written, `LAST_SECONDS` at most."""

@@ -1,4 +1,4 @@
-"""Watchdog for a process at its end: it must not wait for threads for ever."""
+"""Watchdog that bounds how long a process waits for its threads at its end."""
 
 import os
 import threading
@@ -12,7 +12,7 @@ _HURRY_SECONDS: Final = 0.9
 class ShutdownWatchdog:
     """Timer that ends the process, unless its block is left before.
 
-    The stores lose nothing that was committed: for them the process was killed.
+    For the stores the process was killed: they lose nothing that was committed.
     """
 
     def __init__(self) -> None:
@@ -26,7 +26,7 @@ class ShutdownWatchdog:
         self._timer.start()
 
     def hurry(self) -> None:
-        """End the process within 0.9 s, a short time for running threads to end."""
+        """End the process within 0.9 s, enough for running threads to end."""
         self.end_within(_HURRY_SECONDS)
 
     def __enter__(self) -> Self:

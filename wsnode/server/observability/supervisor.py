@@ -15,7 +15,7 @@ logger = logging.getLogger("wsnode.server")
 async def keep_running(work: Callable[[], Awaitable[None]]) -> None:
     """Run `work` until it returns; after an exception log one line, pause, and run it again.
 
-    The pause begins at 1 s and doubles up to 60 s; it begins again once `work` has run for more than 60 s.
+    The pause begins at 1 s and doubles up to 60 s; it is 1 s again once `work` has run for more than 60 s.
     """
     pause = FIRST_PAUSE
     while True:
@@ -33,9 +33,7 @@ async def keep_running(work: Callable[[], Awaitable[None]]) -> None:
 
 
 def log_failure(what: str, error: Exception) -> None:
-    """Log `what` has happened, with the error and the line of its origin; log the traceback at debug
-    level.
-    """
+    """Log `what` has happened, with the error and the line of its origin; the traceback is at debug level."""
     cause = error
     while isinstance(cause, ExceptionGroup):
         cause = cause.exceptions[0]

@@ -19,12 +19,10 @@ class PendingReplies(Protocol):
     """Replies that wait for a client to read."""
 
     @property
-    def output_bytes(self) -> int:
-        """Return their size in bytes."""
-        ...
+    def output_bytes(self) -> int: ...
 
     async def wait_room(self) -> None:
-        """Wait until the client may be given more."""
+        """Wait until the client has read so much that it may be sent more."""
         ...
 
 
@@ -39,9 +37,7 @@ class KeyQuota(Protocol):
         """
         ...
 
-    def give_back_subscription(self) -> None:
-        """Count one subscription less."""
-        ...
+    def give_back_subscription(self) -> None: ...
 
     def charge(self, credits: float) -> None:
         """Charge the key for calls.
@@ -86,31 +82,32 @@ class ClientQuota:
     ) -> None:
         """Make the quota of a connection of `client`, or of a new client.
 
-        Above `limit` bytes of replies, by default those of an outbox, its calls take turns.
+        While the connection holds more than `limit` bytes, by default those of an outbox, only its oldest
+        call with a partial result continues.
         """
         self.client = ClientId() if client is None else client
         self._resources = resources
         self._network = network
         self._api_key = api_key
         self.used = 0
-        """Number of open subscriptions."""
         self._limit = resources.limits.outbox_bytes if limit is None else limit
         self._unread = unread
         self.is_closed = False
-        """True once its calls are about to end unanswered."""
+        """True once its calls are to end unanswered."""
         self.made = 0
-        """Bytes held by its calls."""
+        """Bytes of partial results held by its calls."""
         self._calls = _NONE
         """Bytes held by each call, in the order in which they began."""
         self._refused = _NONE_REFUSED
-        """Calls that are about to be refused."""
+        """Calls that end with an error at their next turn."""
         self._waiters = _NONE_WAITING
-        """Calls that wait for room. Only the first checks for room, the others sleep: hundreds of checks at
-        each change would block the event loop.
+        """Calls that wait for room. Only the first checks for room, the others sleep.
+
+        Hundreds of checks at each change would block the event loop.
         """
 
     def count_unread(self, replies: PendingReplies) -> None:
-        """Count also replies that wait to be read, before a call may make more of its result."""
+        """Count also replies that wait to be read, before a call may add to its result."""
         self._unread = replies
 
     @property
@@ -141,7 +138,6 @@ class ClientQuota:
         self.used += 1
 
     def give_back(self, kind: str) -> None:
-        """Count one subscription of this kind less."""
         if self._api_key is not None:
             self._api_key.give_back_subscription()
         self._resources.give_back_subscription(self.client, (self._network, kind))
@@ -157,7 +153,7 @@ class ClientQuota:
             self._api_key.charge(calls)
 
     def close(self) -> None:
-        """Stop all calls from making more: they are about to end unanswered, and none is to be refused."""
+        """Stop all calls from adding to their results: they are to end unanswered, without an error."""
         self.is_closed = True
         for call, made in self._calls.items():
             if call not in self._refused:
@@ -165,7 +161,6 @@ class ClientQuota:
                 self._resources.waiting.refusable.add(self.client, -made)
 
     def begin(self, task: CallTask) -> None:
-        """Add a call."""
         if not self._calls:
             # Most connections never have a slow call.
             self._calls, self._refused, self._waiters = {}, {}, {}
@@ -199,9 +194,7 @@ class ClientQuota:
             self._calls, self._refused, self._waiters = _NONE, _NONE_REFUSED, _NONE_WAITING
 
     async def wait_turn(self, task: CallTask) -> RpcError | None:
-        """Wait until the call may make more of its result; return None if it may, or the error with which it
-        is refused.
-        """
+        """Wait until the call may add to its result; return the error of a refused call, None if it may."""
         if self._unread is not None:
             await self._unread.wait_room()
         if not self._is_settled(task):
@@ -233,7 +226,6 @@ class ClientQuota:
                 await self._unread.wait_room()
 
     def _wake(self, call: CallTask | None) -> None:
-        """Have a waiting call check again."""
         if call is not None and (waiter := self._waiters.get(call)) is not None:
             waiter.set()
 

@@ -25,8 +25,8 @@ MAX_IN_A_SLOT: Final = 8
 class CoalescedDeadlines:
     """Deadlines of all calls of a server, spread so that few waits end in one pass of the scheduler.
 
-    Calls that began together would time out together, and ending each takes 0.1 ms: hundreds of them would
-    keep the loop from all other work.
+    Calls that began together would time out together, and each takes 0.1 ms to end: hundreds of them would
+    block the event loop.
     """
 
     def __init__(self) -> None:
@@ -35,10 +35,10 @@ class CoalescedDeadlines:
 
     @contextmanager
     def move_on_at(self, time: float) -> Iterator[trio.CancelScope]:
-        """Cancel the block at `time` (trio's clock), or slightly later if many blocks end then; yield its
-        `CancelScope`.
+        """Cancel the block at `time` (trio's clock), and yield its `CancelScope`.
 
-        Of N blocks with one deadline the last is cancelled N / 4 milliseconds later.
+        If many blocks end then, some end later: of N blocks with one deadline the last is cancelled N / 4
+        milliseconds later.
         """
         if time == inf:
             with trio.CancelScope() as scope:
@@ -89,15 +89,13 @@ class TaskExecutor:
 
     @property
     def in_flight(self) -> int:
-        """Return the number of slow calls in flight."""
         return self.resources.calls.used
 
     async def finish(self, call: CallTask, client: Any, quota: ClientQuota) -> Reply | None:
-        """Run `call` to its end and return its reply, None for a notification; it waits while `quota` has
-        no room for more of its result.
+        """Run `call` to its end and return its reply, None for a notification.
 
-        A call beyond its deadline fails, which releases its view. Of several calls of a client the oldest has
-        its turns first.
+        The call waits while `quota` has no room for more of its result. A call beyond its deadline fails,
+        which releases its view. Of several calls of a client the oldest has its turns first.
         """
         self.resources.calls.take(client)
         quota.begin(call)
@@ -211,7 +209,7 @@ async def gather(functions: Sequence[Callable[[], Awaitable[Any]]]) -> list[Exce
 def _turn_for(
     work: RunInThread | Await, call: CallTask, quota: ClientQuota, scope: trio.CancelScope
 ) -> ThreadTurn:
-    """Return the turn for which work waits; its `seconds` begin when the turn comes."""
+    """Return the turn for which work waits; the `seconds` of the work begin with the turn."""
 
     def begin() -> None:
         now = trio.current_time()
@@ -227,8 +225,9 @@ def _turn_for(
 
 
 def _end_of_wait(work: RunInThread | Await, call: CallTask) -> float:
-    """Return the time, on trio's clock in seconds, until which work may wait for its turn; an Await needs
-    none, so its `seconds` begin now.
+    """Return the time, on trio's clock in seconds, until which work may wait for its turn.
+
+    An `Await` needs no turn, so its `seconds` begin now.
     """
     if isinstance(work, RunInThread):
         return call.deadline if work.begin_by is None else min(work.begin_by, call.deadline)

@@ -15,13 +15,13 @@ SHORTEST_TURN = 0.0001
 def first_turn(slice_seconds: float, ready: int) -> float:
     """Return the seconds of a turn that did not wait, while `ready` connections have requests.
 
-    All of these run before the loop checks for new requests, so together they take about one slice.
+    All of these turns run before the loop checks for new requests, so together they take about one slice.
     """
     return max(SHORTEST_TURN, slice_seconds / ready)
 
 
 class _Waiter(NamedTuple):
-    """Waiting task, with its place in the order of all tasks; the smallest is the oldest."""
+    """Waiting task, with its age: the smallest age is the oldest."""
 
     age: int
     task: trio.lowlevel.Task
@@ -46,7 +46,6 @@ class _Waiters:
 
     @property
     def first(self) -> Any:
-        """Return the client whose turn is next."""
         return next(iter(self._queues))[0]
 
     def add(self, queue: _Queue, waiter: _Waiter) -> None:
@@ -67,7 +66,6 @@ class _Waiters:
         return task
 
     def remove(self, queue: _Queue, waiter: _Waiter) -> None:
-        """Remove a task from a queue."""
         waiters = self._queues[queue]
         waiters.remove(waiter)
         if not waiters:
@@ -88,14 +86,13 @@ class FairLimiter:
 
     @property
     def waiting(self) -> int:
-        """Return the number of waiting tasks."""
         return sum(map(len, self._waiting.values()))
 
     async def acquire(self, client: Any, age: int | None = None, *, is_reader: bool = False) -> None:
         """Wait for a turn on behalf of `client`; always a checkpoint.
 
-        Among the client's calls the lowest `age` is next; by default the call counts as new. Its reader takes
-        turns with its calls.
+        Among the client's calls the lowest `age` is next; by default the call counts as new. The client's
+        reader takes turns with its calls.
         """
         holder = quota_key(client)
         if holder not in self._waiting and self._taken.admits(client) and not self._is_awaited():
@@ -122,10 +119,10 @@ class FairLimiter:
         self._hand_out()
 
     async def pass_through(self, client: Any) -> None:
-        """Wait for a turn as a reader of `client`, and release it immediately; no other begins before the
-        next checkpoint.
+        """Wait for a turn as a reader of `client`, and release it immediately.
 
-        For work that ends before the caller's next checkpoint, where `capacity` is 1.
+        For work that ends before the caller's next checkpoint, where `capacity` is 1: no other turn begins
+        before that checkpoint.
         """
         await self.acquire(client, is_reader=True)
         self.release(client)
@@ -149,7 +146,7 @@ class FairLimiter:
                 self._waiting[holder] = waiters
 
     def _next(self) -> Any:
-        """Return the next holder that may have a turn, None if there is none."""
+        """Return the next holder that may have a turn, or None."""
         admits = self._taken.admits
         return next((holder for holder, waiters in self._waiting.items() if admits(waiters.first)), None)
 

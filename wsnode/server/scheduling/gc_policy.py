@@ -1,17 +1,17 @@
 """Policy of Python's garbage collector: no collection visits all objects of a busy server.
 
 A full collection visits every container, without a reply meanwhile: 0.1 s with 15,000 connections or 240 slow
-calls (measured). So none begins by itself while a server serves. Objects that have survived the collector's
-two young generations are collected once more while they are few, and the survivors are frozen: no object is
-visited more than a few times, whatever a client makes the server hold.
+calls (measured). So no full collection begins by itself while a server serves. Objects that have survived the
+collector's two young generations are collected once more while they are few, and the survivors are frozen: no
+object is visited more than a few times, whatever a client makes the server hold.
 
-Python counts objects made less objects freed to begin a collection, so new objects in the place of frozen
-ones do not count: after 5,000 connections had all begun their next request, one collection visited 80,000
-objects in 0.1 s (measured). So young objects are collected at intervals as well.
+Python begins a collection by the number of objects made less objects freed, so new objects that replace
+frozen ones do not count: after 5,000 connections had all begun their next request, one collection visited
+80,000 objects in 0.1 s (measured). So young objects are collected at intervals as well.
 
-Connections and calls leave no cycles behind when they end (tests/server/scheduling/test_gc_policy.py). Frozen
-objects that become garbage are found by an occasional full collection, while all objects together are few and
-the process is idle, since no request is answered meanwhile.
+Connections and calls leave no cycles behind when they end (tests/server/scheduling/test_gc_policy.py). An
+occasional full collection finds frozen objects that have become garbage. It begins while all objects together
+are few and the process is idle, since no request is answered meanwhile.
 """
 
 import gc
@@ -22,16 +22,15 @@ from time import perf_counter, process_time
 import trio
 
 BUSY_SECONDS = 0.05
-"""Seconds between two collections of young objects while they are many: some thousands with 5,000
-connections.
-"""
+"""Seconds between two collections of young objects while they are many, as with 5,000 connections."""
 IDLE_SECONDS = 0.2
 """Seconds between two collections of young objects while they are few."""
 LITTLE = 500
 """Number of young objects, above which a node is busy."""
 RIPE = 2
-"""Collections of the middle generation between two collections of old objects: each leaves at most 7,700 more
-objects, or more if many older ones are freed meanwhile.
+"""Collections of the middle generation between two collections of old objects.
+
+Each leaves at most 7,700 more objects, or more if many older ones are freed meanwhile.
 """
 RIPE_OBJECTS = 15_000
 """Number of young objects seen at intervals between two collections of old objects."""
@@ -46,8 +45,9 @@ MAX_AT_ONCE = 100_000
 (measured).
 """
 MAX_THAWS = 16
-"""Number of times `THAW` collections, at most, between two counts of frozen objects, if they were many:
-counting 700,000 takes 0.1 s.
+"""Maximum number of times `THAW` collections between two counts of frozen objects, if they were many.
+
+Counting 700,000 objects takes 0.1 s.
 """
 NEVER = 2**31 - 1
 
@@ -64,7 +64,7 @@ class GcPolicy:
     def __init__(self) -> None:
         self._looks = 0
         self._wait = 1
-        """Number of times `THAW` collections between two counts of the frozen objects."""
+        """Multiple of `THAW` collections between two counts of the frozen objects."""
         self._due_since: float | None = None
         """Time on trio's clock since which a full collection is due, None if none is."""
         self._young = 0
@@ -72,10 +72,10 @@ class GcPolicy:
 
     @contextmanager
     def serving(self) -> Iterator[None]:
-        """Keep the collector away from old objects, except by `look`, until the block ends; needs trio.
+        """Leave old objects to `look` alone until the block ends; needs trio.
 
-        The objects that exist are frozen. Garbage among them stays for a while: it is little, and a
-        collection would take a tenth of the start's time.
+        The objects that exist are frozen. Garbage among them stays: it is little, and a collection would take
+        a tenth of the start's time.
         """
         token, thresholds = trio.lowlevel.current_trio_token(), gc.get_threshold()
 
@@ -104,8 +104,9 @@ class GcPolicy:
             self.look_at_all(is_quiet=is_quiet)
 
     def look_at_young(self) -> int:
-        """Collect the objects that are not frozen, or count them for a collection by `look`; return their
-        number.
+        """Collect the objects that are not frozen; return their number.
+
+        Once their sum since the last `look` is `RIPE_OBJECTS`, `look` collects them.
         """
         young = len(gc.get_objects())
         self._young += young
@@ -124,8 +125,9 @@ class GcPolicy:
         _free_and_freeze()
 
     def look_at_all(self, *, is_quiet: bool) -> None:
-        """Collect all objects, frozen ones too, if that is due and the process is idle, or has been due for
-        too long.
+        """Collect all objects, frozen ones too, if that is due and the process is idle.
+
+        After `MAX_DUE` seconds a busy process collects them too.
         """
         if self._due_since is None or not (is_quiet or trio.current_time() > self._due_since + MAX_DUE):
             return
@@ -136,7 +138,7 @@ class GcPolicy:
             _free_and_freeze()
 
     def _are_few(self) -> bool:
-        """Return True if all objects are few enough for one collection."""
+        """Return True if all objects are few enough for one collection; set the next count's pause."""
         are_few = gc.get_freeze_count() <= MAX_AT_ONCE
         self._wait = 1 if are_few else min(2 * self._wait, MAX_THAWS)
         return are_few

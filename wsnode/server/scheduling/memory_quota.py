@@ -9,11 +9,11 @@ import trio
 from wsnode.jsonrpc.resource_quota import ResourceQuota, quota_key
 
 OVERFLOW_BYTES = 64 * 1024 * 1024
-"""Bytes above a limit from which the largest holder is ended."""
+"""Bytes above a limit at which the largest holder is ended."""
 AGAIN_SECONDS = 0.05
 """Seconds between two checks by a waiting call for room."""
 WOKEN_AT_ONCE = 4
-"""Calls woken at each change. Every connection may have one, and a change makes room for few."""
+"""Calls woken at each change; every connection may have one, and a change makes room for few."""
 GUARANTEED_BYTES = 64 * 1024
 """Bytes guaranteed to each peer even above the limit, so that none is starved by others."""
 
@@ -26,8 +26,9 @@ class MemoryQuota(ResourceQuota):
     def __init__(self, limit: int) -> None:
         super().__init__(limit, little=GUARANTEED_BYTES)
         self.on_overflow: Callable[[], None] | None = None
-        """Callback while the bytes exceed the limit by `OVERFLOW_BYTES`: many clients may get one more reply
-        each.
+        """Callback while the bytes exceed the limit by `OVERFLOW_BYTES`.
+
+        Many clients may then get one more reply each.
         """
 
     def add(self, client: Any, size: int) -> None:
@@ -41,7 +42,6 @@ class MemoryQuota(ResourceQuota):
 
     @contextmanager
     def counted(self, client: Any, size: int) -> Iterator[None]:
-        """Count `size` bytes for `client` inside the context."""
         self.add(client, size)
         try:
             yield
@@ -53,13 +53,13 @@ class MemoryQuota(ResourceQuota):
         return quota_key(client) is not client and 2 * self.held_by(client) >= self.limit
 
     def is_ample(self, more: int) -> bool:
-        """Return True if `more` bytes fit into half of the limit, for whichever client."""
+        """Return True if `more` bytes fit into half of the limit."""
         return 2 * (self.used + more) <= self.limit
 
     def allows(self, client: Any, more: int = 0) -> bool:
-        """Return True if a connection may hold `more` bytes, and after them some more.
+        """Return True if a connection of `client` may hold `more` bytes.
 
-        Once `OVERFLOW_BYTES` are used up too, no connection may, however little it holds.
+        Above `OVERFLOW_BYTES` beyond the limit no connection may, however little it holds.
         """
         if self.held_by(client) + more <= GUARANTEED_BYTES:
             return self.used <= self.limit + OVERFLOW_BYTES
@@ -70,12 +70,10 @@ class BufferOwner(Protocol):
     """Connection that keeps bytes until its client acts."""
 
     @property
-    def client(self) -> Any:
-        """Return the client for which its bytes are counted."""
-        ...
+    def client(self) -> Any: ...
 
     def evict(self) -> None:
-        """Release the bytes: this connection is chosen because too many bytes are held."""
+        """Release the bytes, because this connection was chosen while too many bytes are held."""
         ...
 
 
@@ -114,10 +112,9 @@ class InputQuota(MemoryQuota):
         self.add(holder.client, more)
 
     def _evict(self, peer: Any) -> bool:
-        """Evict the largest connection of a peer, and return True.
+        """Evict the largest connection of a peer; return True if one was evicted.
 
-        A peer with at most `GUARANTEED_BYTES` is spared, with False, until the limit is exceeded by
-        `OVERFLOW_BYTES`.
+        A peer with at most `GUARANTEED_BYTES` is spared until the limit is exceeded by `OVERFLOW_BYTES`.
         """
         mine = (holder for holder in self._holders if quota_key(holder.client) == peer)
         largest = max(mine, key=self._holders.__getitem__)
@@ -132,9 +129,7 @@ class ResultOwner(Protocol):
     """Connection whose calls hold bytes of partial results."""
 
     @property
-    def client(self) -> Any:
-        """Return the client for which its bytes are counted."""
-        ...
+    def client(self) -> Any: ...
 
     @property
     def made(self) -> int:
@@ -143,7 +138,7 @@ class ResultOwner(Protocol):
 
     @property
     def is_closed(self) -> bool:
-        """Return True if its calls are about to end unanswered."""
+        """Return True if its calls are to end unanswered."""
         ...
 
     def refuse_largest(self) -> None:
@@ -154,8 +149,8 @@ class ResultOwner(Protocol):
 class OutputQuota(MemoryQuota):
     """Quota of bytes of replies: those that wait to be read, and partial results of calls.
 
-    Once it is used up, no call of a peer with its full share makes more. If then calls hold more than unread
-    replies do, one call of the peer with the most is refused, so that others can end.
+    Once it is used up, no call of a peer with its full share adds to its result. If calls then hold more than
+    unread replies do, one call of the peer with the most is refused, so that others can end.
     """
 
     __slots__ = ("_changed", "_reserved", "in_calls", "owners", "refusable")
@@ -163,7 +158,6 @@ class OutputQuota(MemoryQuota):
     def __init__(self, limit: int) -> None:
         super().__init__(limit)
         self.in_calls = 0
-        """Bytes held by calls."""
         self.owners: dict[ResultOwner, None] = {}
         """Connections that have calls in flight."""
         self.refusable = MemoryQuota(limit)
@@ -179,7 +173,7 @@ class OutputQuota(MemoryQuota):
             self._changed.unpark(count=WOKEN_AT_ONCE)
 
     async def wait_change(self) -> None:
-        """Wait for a call's release of bytes, `AGAIN_SECONDS` at most."""
+        """Wait until a call releases bytes, `AGAIN_SECONDS` at most."""
         with trio.move_on_after(AGAIN_SECONDS):
             await self._changed.park()
 
@@ -194,7 +188,6 @@ class OutputQuota(MemoryQuota):
         self.add_result(client, size)
 
     def end_reservation(self, client: Any, size: int) -> None:
-        """Release `size` reserved bytes."""
         self._reserved -= size
         self.add_result(client, -size)
 
@@ -204,7 +197,7 @@ class OutputQuota(MemoryQuota):
         return not self.used or self.used + size <= self.limit
 
     def shed(self) -> None:
-        """Refuse the largest call of the peer with the most bytes in calls, if its bytes make enough room."""
+        """Refuse the largest call of the peer with the most bytes in calls, if that makes enough room."""
         if (peer := self.refusable.largest) is None:
             return
         made = self.refusable.held_by(peer)

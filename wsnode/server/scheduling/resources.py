@@ -1,4 +1,4 @@
-"""Resources of a process that all of its clients share, each with one policy.
+"""Resources of a process that all of its clients share.
 
 One peer may have half of a resource, and the last quarter is kept for those that have little
 (`ResourceQuota`).
@@ -16,9 +16,7 @@ class NodeTotals(Protocol):
     """Counts of all processes of a node together."""
 
     @property
-    def subscriptions(self) -> int:
-        """Return the number of open subscriptions of all processes."""
-        ...
+    def subscriptions(self) -> int: ...
 
     def add_subscriptions(self, count: int) -> None:
         """Add `count` subscriptions of this process; `count` may be negative."""
@@ -26,7 +24,7 @@ class NodeTotals(Protocol):
 
 
 class Resources:
-    """Limits, and what clients use of each resource of a process."""
+    """Limits of a process, and the clients' use of each resource."""
 
     def __init__(self, limits: Limits) -> None:
         self.limits = limits
@@ -36,7 +34,6 @@ class Resources:
         """Quota of connections on the operators' address, separate from the clients'."""
         self.subscriptions = ResourceQuota(limits.all_subscriptions)
         self.open_subscriptions = Counter[tuple[str, str]]()
-        """Open subscriptions, by network and kind."""
         self.totals: NodeTotals | None = None
         """Counts of all processes, None if there is only one."""
         self.live_calls = ResourceQuota(limits.live_calls)
@@ -44,14 +41,14 @@ class Resources:
         self.calls = ResourceQuota(limits.calls)
         """Quota of slow calls in flight."""
         self.waiting = OutputQuota(limits.output_bytes)
-        """Bytes of replies that wait for their clients to read, and of results in the making."""
+        """Bytes of replies that wait for their clients to read, and of partial results."""
         self.received = InputQuota(limits.input_bytes)
         """Bytes of messages and bodies that are incomplete, or belong to calls in flight."""
         self.draining = False
         """True once the server is about to stop."""
 
     def apply(self, limits: Limits) -> None:
-        """Replace the limits in force; what is in use beyond them stays."""
+        """Replace the limits in force; use beyond them stays."""
         self.limits = limits
         self.connections.limit = limits.connections
         self.operators.limit = limits.operators_connections
@@ -70,8 +67,9 @@ class Resources:
         return self.subscriptions.admits(client)
 
     def take_subscription(self, client: Any, kind: tuple[str, str]) -> bool:
-        """Count one more subscription of a network and kind; return False if another process took the last
-        place.
+        """Count one more subscription of a network and kind.
+
+        Returns False if another process took the last one since `admits_subscription`.
         """
         if self.totals is not None:
             self.totals.add_subscriptions(1)

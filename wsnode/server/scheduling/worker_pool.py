@@ -21,9 +21,10 @@ NICENESS = 10
 """Niceness added to threads, so that the event loop does not wait for a core."""
 
 SWITCH_SECONDS = 0.001
-"""Seconds within which a running thread gives up the GIL for the loop. The loop releases the GIL at each
-system call, so a turn with ten calls beside a busy thread waits ten times as long; CPython's 5 ms would be
-noticed by clients.
+"""Seconds within which a running thread gives up the GIL for the loop.
+
+The loop releases the GIL at each system call, so a turn with ten calls beside a busy thread waits ten times
+as long; clients would notice CPython's 5 ms.
 """
 
 EXPECTED = (RpcError, InvalidRequestError)
@@ -33,13 +34,11 @@ _thread = threading.local()
 
 
 class WorkerPoolFullError(Exception):
-    """Exception: the function's turn came, but it may no longer begin."""
+    """Error of a function whose turn came when it could no longer begin."""
 
 
 class ThreadTurn:
-    """Turn of a function in the pool; `came` is set once it has begun, which a cancellation alone does not
-    show.
-    """
+    """Turn of a function in the pool; `came` is True once the function has begun."""
 
     __slots__ = ("_may_begin", "_on_come", "age", "came")
 
@@ -49,8 +48,9 @@ class ThreadTurn:
         on_come: Callable[[], None] = lambda: None,
         age: int | None = None,
     ) -> None:
-        """Make a turn; `on_come` is called when it comes, and `age` is the waiter's place among those of its
-        client.
+        """Make a turn; `on_come` is called when it comes.
+
+        `age` is its place among the turns of one client.
         """
         self._may_begin = may_begin
         self._on_come = on_come
@@ -77,7 +77,6 @@ class WorkerPool:
 
     @property
     def waiting(self) -> int:
-        """Return the number of functions that wait for a thread."""
         return self._limiter.waiting
 
     def resize(self, threads: int) -> None:
@@ -89,8 +88,8 @@ class WorkerPool:
     ) -> T:
         """Return `function(token)`, run in a thread; `turn` is marked when a thread is free.
 
-        A cancellation sets the token and waits until the function has ended: the function may read data that
-        the caller closes afterwards, so it is never left behind.
+        A cancellation sets the token and waits until the function has ended, because the function may read
+        data that the caller closes afterwards.
 
         Raises:
             WorkerPoolFullError: `turn` could no longer be used when a thread was free.
@@ -107,8 +106,8 @@ class WorkerPool:
 class _Failed:
     """Holder of a thread's exception, from which the caller takes it.
 
-    Frames of the traceback refer to the thread's loop, which keeps the delivered result. With the exception
-    in the result both would be a cycle of garbage, possibly with a refused text of 5 MB.
+    Frames of the traceback refer to the thread's loop, which keeps the delivered result. If the result were
+    the exception itself, both would be a cycle of garbage, possibly with a refused text of 5 MB.
     """
 
     __slots__ = ("_error",)
@@ -117,7 +116,7 @@ class _Failed:
         self._error: Exception | None = error
 
     def take(self) -> Exception:
-        """Return the exception, once."""
+        """Return the exception; may be called once."""
         error, self._error = self._error, None
         assert error is not None, "taken once"
         return error

@@ -7,7 +7,7 @@ PARCEL_BYTES = 64 * 1024
 
 
 def coalesce(pieces: Iterable[bytes], most: int = PARCEL_BYTES) -> Iterator[bytes | memoryview]:
-    """Yield the bytes of pieces in parcels of `most` bytes.
+    """Yield the bytes of `pieces` in parcels of `most` bytes.
 
     Only the beginning of a large piece is copied; its rest is yielded as a view, however large.
     """

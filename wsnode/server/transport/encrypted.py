@@ -17,7 +17,7 @@ SEND_BYTES = 256 * 1024
 RECORD_BYTES = 16 * 1024
 """Maximum number of bytes of a record's content (RFC 8446, section 5.1)."""
 ANY_RECORD = 1
-"""Size of a read, in bytes, that may leave more: any, since OpenSSL reads one record at a time."""
+"""Bytes of a read after which more may be left: any, since OpenSSL reads one record at a time."""
 
 
 class _Deciphered:
@@ -31,7 +31,6 @@ class _Deciphered:
         """True while the kernel has not accepted all of a handshake message; nothing can be read then."""
 
     def fileno(self) -> int:
-        """Return the socket's descriptor."""
         return self._socket.fileno()
 
     def recv(self, most: int, /) -> bytes:
@@ -80,15 +79,15 @@ class EncryptedTransport(SocketTransport):
         """True while nothing can be sent until more of the client's handshake has arrived."""
 
     async def receive(self) -> bytes:
-        """Return the bytes that have arrived, none when the other side has ended or disconnected."""
         while not (data := await super().receive()):
             if not self._deciphered.owes_handshake or not await self._send_handshake():
                 break
         return data
 
     def receive_nowait(self) -> bytes | None:
-        """Return the bytes that have arrived, None if none have, empty at the end; no task may wait in
-        `receive`.
+        """Return the bytes that have arrived, None if none have, empty at the end.
+
+        No task may wait in `receive`.
         """
         received = super().receive_nowait()
         return None if not received and self._deciphered.owes_handshake else received
@@ -111,9 +110,7 @@ class EncryptedTransport(SocketTransport):
     def feed(
         self, take: Take, peer: Peer = None, plain: FastConnection | None = None
     ) -> Coroutine[Any, Any, bool]:
-        """Pass arrived bytes to `take` until it returns False; return False once the other side has
-        disconnected.
-        """
+        """Pass arrived bytes to `take` until it returns False; return False at the end of the stream."""
         # The engine reads what arrives as it is, so nothing is answered for `plain`.
         return self._reactor.feed(self._readable, take, peer, full=self._full)
 
@@ -121,8 +118,8 @@ class EncryptedTransport(SocketTransport):
         """Send as many bytes in records as the kernel accepts, and return their number.
 
         Raises:
-            trio.BrokenResourceError: The other side has disconnected, or `data` does not begin with the stuck
-                bytes.
+            trio.BrokenResourceError: The other side has disconnected, or `data` does not begin with the bytes
+                that OpenSSL has already encrypted.
         """
         part = memoryview(data)[:SEND_BYTES]
         rest = part
@@ -149,7 +146,7 @@ class EncryptedTransport(SocketTransport):
         return sent
 
     async def send_eof(self) -> None:
-        """Send TLS's announcement of the end (RFC 8446, section 6.1), if that needs no waiting."""
+        """Announce the end of the stream (RFC 8446, section 6.1), if that needs no waiting."""
         with contextlib.suppress(OSError, ValueError):
             self._tls.unwrap()
 

@@ -16,22 +16,20 @@ class Poller(Protocol):
     def fileno(self) -> int:
         """Return a descriptor that is readable while `ready_sockets` has sockets to return."""
 
-    def watch(self, descriptor: int) -> None:
-        """Begin to watch a socket."""
+    def watch(self, descriptor: int) -> None: ...
 
     def watch_again(self, descriptor: int) -> None:
         """Have `ready_sockets` return a watched socket once more if it has unread bytes."""
 
-    def forget(self, descriptor: int) -> None:
-        """Stop watching a socket."""
+    def forget(self, descriptor: int) -> None: ...
 
     def ready_sockets(self) -> list[tuple[int, int]]:
-        """Return descriptor and events of each ready socket; the events are `ARRIVED` unless its end has
-        come.
+        """Return descriptor and events of each ready socket.
+
+        The events are `ARRIVED` for bytes alone, others at the end of the stream.
         """
 
-    def close(self) -> None:
-        """Stop watching all sockets."""
+    def close(self) -> None: ...
 
 
 class EpollPoller:
@@ -54,15 +52,12 @@ class EpollPoller:
         self.epoll.register(epoll, select.EPOLLIN)
 
     def watch(self, descriptor: int) -> None:
-        """Begin to watch a socket."""
         self.epoll.register(descriptor, self._EVENTS)
 
     def watch_again(self, descriptor: int) -> None:
-        """Have `ready_sockets` return a watched socket once more if it has unread bytes."""
         self.epoll.modify(descriptor, self._EVENTS)
 
     def ready_sockets(self) -> list[tuple[int, int]]:
-        """Return descriptor and events of each socket with news; the events are `ARRIVED` for bytes alone."""
         return waiting_events(self.fileno())
 
 
@@ -74,25 +69,22 @@ class SelectPoller:
         self.close = self._selector.close
 
     def fileno(self) -> int:
-        """Return a descriptor that is readable while `ready_sockets` has sockets to return."""
         return int(self._selector.fileno())
 
     def watch(self, descriptor: int) -> None:
-        """Begin to watch a socket."""
         self._selector.register(descriptor, selectors.EVENT_READ)
 
     def watch_again(self, descriptor: int) -> None:
-        """Do nothing: unread bytes are reported in any case."""
+        """Do nothing, since unread bytes are reported in any case."""
 
     def forget(self, descriptor: int) -> None:
-        """Stop watching a socket."""
         self._selector.unregister(descriptor)
 
     def ready_sockets(self) -> list[tuple[int, int]]:
-        """Return each socket with unread bytes or an end, with `ARRIVED`."""
+        """Return each socket with unread bytes or an end; the events are always `ARRIVED`."""
         return [(key.fd, ARRIVED) for key, _ in self._selector.select(0)]
 
 
 def new_poller() -> Poller:
-    """Return a poller of this system."""
+    """Return epoll where the system has it, else a poller of `selectors`."""
     return EpollPoller() if hasattr(select, "epoll") else SelectPoller()

@@ -27,15 +27,13 @@ class WaitOutcome(NamedTuple):
 
 
 Serve: TypeAlias = Callable[[int, float], WaitOutcome]
-"""Function that serves sockets for at most some seconds, until the descriptor of trio's epoll has an
-event.
-"""
+"""Function that serves sockets for some seconds, or until the descriptor of trio's epoll has an event."""
 
 
 async def trio_waits_by(poller: EpollPoller, serve: Serve) -> bool:
-    """Replace trio's wait by `serve`, for ever; return False immediately if trio's wait cannot be replaced.
+    """Replace trio's wait by `serve`, for ever; return False immediately if that is not possible.
 
-    It cannot where trio has no epoll, or while another server of this loop has replaced it.
+    It is not where trio has no epoll, or while another server of this loop has replaced the wait.
 
     Raises:
         Exception: The exception that `serve` raised.
@@ -62,7 +60,7 @@ def _runner() -> Any:
 
 
 class _ReplacedEpoll:
-    """trio's epoll with another wait; all else is passed on to it."""
+    """trio's epoll with another wait; all other methods are those of the epoll."""
 
     def __init__(self, epoll: Any, runner: Any, serve: Serve, task: trio.lowlevel.Task) -> None:
         self._poll = epoll.poll

@@ -4,11 +4,11 @@ A task that waits for its own socket costs two passes through the scheduler and 
 Here the engine waits for all sockets together, in place of trio's own wait (`event_loop`), and calls each
 connection's function with its bytes. The connection's own task runs only when there is more to do, and few
 tasks run in each pass. Peers take turns, so the ten thousand connections of one address delay another address
-by one of them. Where trio's wait cannot be replaced, one task waits for all sockets.
+by one turn. Where trio's wait cannot be replaced, one task waits for all sockets.
 
 The engine has the queue (`native/src/wire/fair_queue`). In one visit it reads socket after socket, and
-answers what the connection's fast path can answer, if the connection has nothing else to do first; it returns
-with the first socket that has bytes left.
+answers the calls that the connection's fast path can answer, unless the connection has other work first; it
+returns with the first socket that has bytes left.
 """
 
 from collections.abc import Callable, Mapping
@@ -26,13 +26,14 @@ RECEIVE_BYTES = 64 * 1024
 SLICE_SECONDS = 0.002
 """Seconds for which bytes are passed on before other tasks run."""
 AGAIN_SECONDS = 0.0005
-"""Seconds for which sockets are polled again before other tasks run, if no bytes are left: a pass of the
-scheduler takes as long as several quick requests.
+"""Seconds for which sockets are polled again before other tasks run, if no bytes are left.
+
+A pass of the scheduler takes as long as several quick requests.
 """
 OTHERS_PART = 3
-"""Divisor of the time that other tasks took in the last pass: that share is granted if it is more."""
+"""Divisor of the time that other tasks took in the last pass; the quotient is a turn's minimum length."""
 NOTE_PART = 2
-"""Share of the time for polling for further arrivals: one part in `NOTE_PART`."""
+"""Pause between two polls, as a multiple of the time that a poll takes."""
 WOKEN_AT_ONCE = 8
 """Tasks woken in one pass of the scheduler: a connection that begins or ends takes 0.1 to 0.4 ms."""
 WOKEN_SECONDS = 0.0003
@@ -48,9 +49,7 @@ Take: TypeAlias = Callable[[bytes], bool]
 class RecvSocket(Protocol):
     """Non-blocking socket, or a decrypting reader of one."""
 
-    def fileno(self) -> int:
-        """Return the socket's descriptor."""
-        ...
+    def fileno(self) -> int: ...
 
     def recv(self, most: int, /) -> bytes:
         """Return at most `most` bytes that have arrived, empty at the end.
@@ -67,7 +66,7 @@ class FastConnection(Protocol):
 
     @property
     def fast_path(self) -> FastPath | None:
-        """Return the fast path of its calls; None if the engine is not to answer them."""
+        """Return the fast path of its calls; None if handlers answer all of them."""
         ...
 
     @property
@@ -76,14 +75,14 @@ class FastConnection(Protocol):
         ...
 
     def fast_reply_limit(self) -> int:
-        """Record an arrival of bytes for the fast path; return the maximum number of bytes of a reply that
-        may be sent now, 0 for none.
+        """Record an arrival of bytes, and return how long a reply of the fast path may be, in bytes.
+
+        It is 0 if none may be sent now.
         """
         ...
 
     def count_answered(self, counts: Mapping[str, int], size: int, seconds: float, longest: float) -> None:
-        """Count calls that the engine answered for all connections with the same cache, by method in
-        `counts`.
+        """Count calls that the engine answered for all connections with the same cache, by method.
 
         Their frames had `size` bytes and took `seconds` in all, the longest burst `longest` seconds.
         """
@@ -108,12 +107,12 @@ class Reactor:
         self._clock = clock
         self._polling = polling or new_poller()
         self._watched: dict[int, Peer] = {}
-        """Sockets that are watched, with their peers."""
+        """Peers of the watched sockets, by descriptor."""
         self._readers: dict[int, _Reader] = {}
         self._partly_read: list[int] = []
         """Sockets that have more bytes than were read."""
         self._unread = set[int]()
-        """Sockets without a reader that may have unread bytes, reported already by their last event."""
+        """Sockets without a reader that may have unread bytes; no further event reports those."""
         self._due = SocketQueue(RECEIVE_BYTES, FIRST_BUCKET_SECONDS, counts_suspension=counts_suspension)
         """Queue of sockets with unread bytes."""
         self._note_due = 0.0
@@ -126,7 +125,6 @@ class Reactor:
 
     @property
     def ready(self) -> int:
-        """Return the number of peers with unread bytes, at least 1."""
         return self._due.waiting or 1
 
     async def run(self) -> None:
@@ -137,7 +135,7 @@ class Reactor:
     def _serve(self, host: int, seconds: float) -> WaitOutcome:
         """Pass on bytes that arrive within `seconds`, until the descriptor `host` has an event.
 
-        It ends early where tasks may have become runnable.
+        Ends early where tasks may have become runnable.
         """
         due, clock = self._due, self._clock
         most = max(SLICE_SECONDS, (clock() - self._left_at) / OTHERS_PART)
@@ -154,7 +152,7 @@ class Reactor:
     def _read_on(self, left: Next | None, deadline: float, woken: int = 0) -> int:
         """Pass on the bytes left of a socket, and those of others until `deadline`.
 
-        Returns the number of tasks woken in this pass, `woken` of which were woken before.
+        Returns the number of tasks woken in this pass, including the `woken` ones before.
         """
         due, clock = self._due, self._clock
         if left is None:
@@ -233,11 +231,10 @@ class Reactor:
         *,
         full: int = RECEIVE_BYTES,
     ) -> bool:
-        """Pass arrived bytes of a socket to `take` until it returns False; return False once the socket has
-        ended.
+        """Pass arrived bytes of a socket to `take` until it returns False.
 
-        `take` does not get calls that the engine answers for `plain`. A read of `full` bytes or more may
-        leave further bytes.
+        Returns False once the socket has ended. `take` does not get calls that the engine answers for
+        `plain`. A read of `full` bytes or more may leave further bytes.
         """
         if (descriptor := connected.fileno()) < 0:
             return False
@@ -249,8 +246,9 @@ class Reactor:
         return not reader.ended
 
     def receive_nowait(self, connected: RecvSocket) -> bytes | None:
-        """Return the bytes that have arrived at a socket without a reader, None if none have, empty at the
-        end.
+        """Return the bytes that have arrived at a socket without a reader.
+
+        None if none have, empty at the end.
         """
         descriptor = connected.fileno()
         if (received := _received(connected)) is None:
@@ -261,15 +259,16 @@ class Reactor:
         return received
 
     def feed_nowait(self, descriptor: int) -> bool:
-        """Pass the bytes arrived at a socket to its reader, if it has one; return True if more may be
-        left.
+        """Pass the bytes that have arrived at a socket to its reader, if it has one.
+
+        Returns True if more bytes may be left.
         """
         if (reader := self._readers.get(descriptor)) is None or self._passing is not None:
             return False
         return not self._read(descriptor, None, None) and reader.has_more
 
     def _watch(self, descriptor: int, peer: Peer, plain: FastConnection | None) -> None:
-        """Watch a socket; report bytes that are unread already."""
+        """Watch a socket; bytes that are unread already are reported as well."""
         is_known = descriptor in self._watched
         if not is_known:
             self._polling.watch(descriptor)
@@ -302,9 +301,7 @@ class Reactor:
             self._unread.add(descriptor)
 
     def forget(self, descriptor: int) -> None:
-        """Stop watching a socket until `feed` is called for it again; to be called before the socket is
-        closed.
-        """
+        """Stop watching a socket until `feed` is called for it again; needed before the socket is closed."""
         if descriptor in self._watched:
             del self._watched[descriptor]
             self._unread.discard(descriptor)
@@ -312,7 +309,7 @@ class Reactor:
             self._polling.forget(descriptor)
 
     def _read(self, descriptor: int, received: bytes | None, unsent: bytes | None) -> bool:
-        """Pass on the bytes of a socket that the engine left; return True if a task was woken."""
+        """Pass on the bytes of a socket that the engine left; return True if its task was woken."""
         if (reader := self._readers.get(descriptor)) is None:
             # It is looked at again when it has a reader.
             self.forget(descriptor)
@@ -377,7 +374,6 @@ class _Reader:
         """Exception of `take`, for its own task to raise."""
 
     def abort(self, _raise_cancel: object) -> trio.lowlevel.Abort:
-        """Stop waiting, because the task was cancelled."""
         self._reactor.leave(self._descriptor)
         return trio.lowlevel.Abort.SUCCEEDED
 
@@ -403,7 +399,6 @@ class _Reader:
 
 
 def _received(connected: RecvSocket) -> bytes | None:
-    """Return the bytes that have arrived, None if none have, empty at the end."""
     try:
         return connected.recv(RECEIVE_BYTES)
     except BlockingIOError:

@@ -15,8 +15,9 @@ from wsnode._native.wire import send_now
 from wsnode.server.transport.poller import RECEIVE_BYTES, FastConnection, Peer, Reactor, RecvSocket, Take
 
 SHORT_BYTES = 64 * 1024
-"""Bytes that are sent without letting other threads run: beside a busy thread the loop would wait a
-millisecond to continue, and the copy takes 0.02 ms.
+"""Bytes that are sent without letting other threads run.
+
+Beside a busy thread the loop would wait a millisecond to continue, and the copy takes 0.02 ms.
 """
 
 
@@ -33,23 +34,24 @@ class Transport(Protocol):
         ...
 
     def receive_nowait(self) -> bytes | None:
-        """Return the bytes that have arrived, None if none have, empty at the end; no task may wait for
-        them.
+        """Return the bytes that have arrived, None if none have, empty at the end.
+
+        No task may wait for bytes.
         """
         ...
 
     def feed_nowait(self) -> bool:
-        """Pass arrived bytes to a task waiting in `feed`, if there is one; return True if more may be
-        left.
+        """Pass arrived bytes to a task waiting in `feed`, if there is one.
+
+        Returns True if more bytes may be left.
         """
         ...
 
     async def feed(self, take: Take, peer: Peer = None, plain: FastConnection | None = None) -> bool:
-        """Pass arrived bytes to `take` until it returns False; return False if the other side has ended or
-        disconnected.
+        """Pass arrived bytes to `take` until it returns False.
 
-        Transports with unread bytes take turns by `peer`. `take` may not get calls that the engine answers
-        for `plain`.
+        Returns False if the other side has ended or disconnected. Transports with unread bytes take turns by
+        `peer`. `take` may not get calls that the engine answers for `plain`.
         """
         ...
 
@@ -73,9 +75,7 @@ class Transport(Protocol):
         """
         ...
 
-    async def send_eof(self) -> None:
-        """Send an end of the stream, if the transport has one."""
-        ...
+    async def send_eof(self) -> None: ...
 
     async def aclose(self) -> None:
         """Close the connection without waiting."""
@@ -107,13 +107,12 @@ class SocketTransport:
 
     @property
     def ready(self) -> int:
-        """Return the number of peers with unread bytes."""
         return self._reactor.ready
 
     async def receive(self) -> bytes:
         """Return the bytes that have arrived, none when the other side has ended or disconnected.
 
-        Tasks whose bytes arrive together continue a few at a time: thousands would keep the others waiting.
+        Tasks whose bytes arrive together continue a few at a time, because thousands would block the others.
         """
         arrived = list[bytes]()
 
@@ -125,32 +124,21 @@ class SocketTransport:
         return arrived[0] if arrived else b""
 
     def receive_nowait(self) -> bytes | None:
-        """Return the bytes that have arrived, None if none have, empty at the end; no task may wait for
-        them.
-        """
         return self._reactor.receive_nowait(self._readable)
 
     def feed_nowait(self) -> bool:
-        """Pass arrived bytes to a task waiting in `feed`, if there is one; return True if more may be
-        left.
-        """
         return self._reactor.feed_nowait(self._socket.fileno())
 
     def feed(
         self, take: Take, peer: Peer = None, plain: FastConnection | None = None
     ) -> Coroutine[Any, Any, bool]:
-        """Pass arrived bytes to `take` until it returns False; return False once the other side has
-        disconnected.
-        """
         # Nearly every connection waits here, so a frame of its own would be 300 bytes for each.
         return self._reactor.feed(self._socket, take, peer, plain)
 
     def wake(self) -> None:
-        """Make `feed` return True soon, if it waits."""
         self._reactor.wake(self._socket.fileno())
 
     def send_nowait(self, data: bytes | memoryview) -> int:
-        """Send as many bytes as the kernel accepts, and return their number."""
         try:
             if type(data) is bytes and len(data) <= SHORT_BYTES:
                 return send_now(self._socket.fileno(), data)
@@ -161,7 +149,6 @@ class SocketTransport:
             raise trio.BrokenResourceError from error
 
     async def send_some(self, data: memoryview) -> int:
-        """Wait until the kernel accepts bytes, and return the number of bytes sent."""
         try:
             await self._wait_to_send()
         except (OSError, ValueError, trio.ClosedResourceError) as error:
@@ -172,12 +159,10 @@ class SocketTransport:
         await trio.lowlevel.wait_writable(self._socket)
 
     async def send_eof(self) -> None:
-        """Shut down the sending half of the connection."""
         with contextlib.suppress(OSError):
             self._socket.shutdown(socket.SHUT_WR)
 
     async def aclose(self) -> None:
-        """Close the socket."""
         if self._socket.fileno() != -1:
             self._reactor.forget(self._socket.fileno())
             trio.lowlevel.notify_closing(self._socket)
@@ -185,7 +170,7 @@ class SocketTransport:
 
 
 class StreamTransport:
-    """Trio stream, on which all sending waits."""
+    """Trio stream, which is read and written by waiting only."""
 
     __slots__ = ("_feeding", "_stream")
 
@@ -195,28 +180,21 @@ class StreamTransport:
 
     @property
     def ready(self) -> int:
-        """Return 1: a stream knows of no other connections."""
         return 1
 
     async def receive(self) -> bytes:
-        """Return the bytes that have arrived, none when the other side has ended or disconnected."""
         try:
             return bytes(await self._stream.receive_some(RECEIVE_BYTES))
         except (trio.BrokenResourceError, trio.ClosedResourceError):
             return b""
 
     def receive_nowait(self) -> None:
-        """Return None; a stream is read by waiting."""
         return
 
     def feed_nowait(self) -> bool:
-        """Return False: a stream is read by waiting."""
         return False
 
     async def feed(self, take: Take, peer: Peer = None, plain: FastConnection | None = None) -> bool:
-        """Pass arrived bytes to `take` until it returns False; return False once the other side has
-        disconnected.
-        """
         with trio.CancelScope() as self._feeding:
             while data := await self.receive():
                 if not take(data):
@@ -224,11 +202,9 @@ class StreamTransport:
         return self._feeding.cancelled_caught
 
     def wake(self) -> None:
-        """Make `feed` return True soon, if it waits."""
         self._feeding.cancel()
 
     def send_nowait(self, data: bytes | memoryview) -> int:
-        """Return 0: a stream can send only by waiting."""
         return 0
 
     async def send_some(self, data: memoryview) -> int:
@@ -241,19 +217,16 @@ class StreamTransport:
         return len(part)
 
     async def send_eof(self) -> None:
-        """Send an end of stream where the stream has one."""
         if isinstance(self._stream, trio.abc.HalfCloseableStream):
             with contextlib.suppress(trio.BrokenResourceError, trio.ClosedResourceError):
                 await self._stream.send_eof()
 
     async def aclose(self) -> None:
-        """Close the stream without waiting for the other side."""
         await trio.aclose_forcefully(self._stream)
 
 
 async def receive_within(transport: Transport, scope: trio.CancelScope) -> bytes | None:
-    """Return bytes that arrive before the deadline of `scope`, empty at the end; None if none arrived in
-    time.
+    """Return bytes that arrive before the deadline of `scope`, empty at the end, None if none did.
 
     While the loop is busy, bytes that came in time lie unread. So a deadline takes effect only after a last
     read.
@@ -264,9 +237,7 @@ async def receive_within(transport: Transport, scope: trio.CancelScope) -> bytes
 
 
 async def receive_by(transport: Transport, deadline: float) -> bytes | None:
-    """Return bytes that arrive by `deadline` on trio's clock, empty at the end; None if none arrived in
-    time.
-    """
+    """Return bytes that arrive by `deadline` on trio's clock, empty at the end, None if none did."""
     return await receive_within(transport, trio.CancelScope(deadline=deadline))
 
 
@@ -299,8 +270,9 @@ async def linger(transport: Transport, seconds: float) -> None:
 
 
 async def say(transport: Transport, data: bytes, *, seconds: float, last: bool = True) -> bool:
-    """Send `data`, then wait for the other side to end if it was the `last`; return False if the client has
-    disconnected.
+    """Send `data`, and wait for the other side to end if `last`.
+
+    Returns False if the client has disconnected.
     """
     try:
         await send_all(transport, data, seconds)

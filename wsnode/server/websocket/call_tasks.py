@@ -15,7 +15,7 @@ from wsnode.server.websocket.outbox import Outbox
 from wsnode.server.websocket.sender import FrameSender
 
 SMALL_BYTES = 8 * 1024
-"""Bytes up to which a message is not counted: the number of calls bounds such messages well enough."""
+"""Bytes up to which a message is not counted, because the number of calls bounds such messages."""
 ENDED_AT_ONCE = 8
 """Calls of a lost connection that are ended before other tasks run: each takes 0.1 ms."""
 FEW = 2
@@ -61,7 +61,6 @@ class CallTasks:
 
     @property
     def count(self) -> int:
-        """Return the number of slow calls in flight."""
         return len(self._scopes)
 
     @property
@@ -95,7 +94,7 @@ class CallTasks:
         start(self._finish, task, scope, size, recount)
 
     def halt(self) -> None:
-        """Stop all calls from making more of their results: they are about to end unanswered."""
+        """Stop all calls from adding to their results: they are to end unanswered."""
         self._quota.close()
 
     def cancel(self) -> None:
@@ -117,7 +116,6 @@ class CallTasks:
                     scope.cancel()
 
     async def wait_idle(self) -> None:
-        """Wait until no call is in flight."""
         while self._scopes:
             self._idle = trio.Event()
             await self._idle.wait()

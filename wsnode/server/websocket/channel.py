@@ -24,13 +24,9 @@ class NotificationConnection(Protocol):
         """Send whole frames after everything that was sent before."""
         ...
 
-    def start(self, function: Callable[..., Awaitable[None]], *arguments: Any) -> None:
-        """Run `function` until the connection ends."""
-        ...
+    def start(self, function: Callable[..., Awaitable[None]], *arguments: Any) -> None: ...
 
-    def close(self, code: int, reason: str) -> None:
-        """Close the connection with this code and reason, after everything that was sent before."""
-        ...
+    def close(self, code: int, reason: str) -> None: ...
 
 
 class SocketChannel:
@@ -58,11 +54,9 @@ class SocketChannel:
         encoding: int,
         rpc_version: str | None = None,
     ) -> None:
-        """Make a channel; `encoding` is the form of its events: `UNCOMPRESSED`, or the bits of a compression
-        window.
-        """
+        """Make a channel; `encoding` is `UNCOMPRESSED`, or the bits of a compression window."""
         self.rpc_version = rpc_version
-        """Version of a specification at the end of the client's path, None if it names none."""
+        """Version of a specification at the end of the client's path, None if there is none."""
         self._connection: NotificationConnection | None = connection
         self._outbox = outbox
         self._shared = shared
@@ -76,25 +70,20 @@ class SocketChannel:
 
     @property
     def subscriptions(self) -> ConnectionSubscriptions:
-        """Return the client's subscriptions."""
         if self._subscriptions is None:
             self._subscriptions = ConnectionSubscriptions(self, self._quota)
         return self._subscriptions
 
     @property
     def subscription_count(self) -> int:
-        """Return the number of open subscriptions."""
         return 0 if self._subscriptions is None else len(self._subscriptions)
 
     @property
     def is_full(self) -> bool:
-        """Return True if the client has to read before more is sent."""
         return self._outbox.is_full
 
     def offer(self, identity: bytes, event: Event) -> bool:
-        """Send `event` to the subscription `identity` and return True; return False if there is no room for
-        it.
-        """
+        """Send `event` to the subscription `identity`; return False if there is no room for it."""
         outbox = self._outbox
         if outbox.output_bytes and not outbox.has_room(event.size):
             return False
@@ -112,14 +101,14 @@ class SocketChannel:
         connection.post(identity.join(pieces))
 
     def fall_behind(self, subscription: Subscription, position: Any, missed: int) -> None:
-        """Let `subscription` send its notice and catch up, and close the connection if so configured."""
+        """Let `subscription` send its notice and catch up; close the connection if so configured."""
         self._counters.fallen_behind += 1
         subscription.fall_behind(position, missed)
         if self._shared.closes_slow:
             self.close(CloseCode.TRY_AGAIN_LATER, "the client does not keep up with its subscriptions")
 
     def catch_up(self, subscription: Subscription) -> None:
-        """Let `subscription` take steps, in turn with the other subscriptions that catch up."""
+        """Let `subscription` take steps, in turn with the others that catch up."""
         if self._connection is None:
             return
         if self._behind is None:
@@ -129,17 +118,15 @@ class SocketChannel:
         self._behind[subscription] = None
 
     def stop_catching_up(self, subscription: Subscription) -> None:
-        """Stop the steps of `subscription`."""
         if self._behind is not None:
             self._behind.pop(subscription, None)
 
     def close(self, code: int, reason: str) -> None:
-        """Close the connection with this code and reason, after everything that was sent before."""
         if self._connection is not None:
             self._connection.close(code, reason)
 
     def take_pending(self) -> Sequence[Subscription]:
-        """Return the subscriptions that calls began since the last time, to begin after their replies."""
+        """Return the subscriptions that calls began since the last call; they begin after their replies."""
         return () if self._subscriptions is None else self._subscriptions.take_pending()
 
     def discard(self, pending_subscriptions: Sequence[Subscription]) -> None:
@@ -169,7 +156,7 @@ class SocketChannel:
     async def _take_steps(self, behind: OrderedDict[Subscription, None], scope: trio.CancelScope) -> None:
         """Let the subscriptions behind take one step each, in turn, until none is behind.
 
-        One task serves all of them: a thousand tasks would wake, or end, at one moment.
+        One task serves all of them, because a thousand tasks would wake, or end, at one moment.
         """
         try:
             with scope:

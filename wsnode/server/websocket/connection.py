@@ -1,7 +1,7 @@
 """WebSocket connection: bursts of messages in, replies out, slow calls beside it.
 
-The reader never waits for a call. Quick calls are answered in its turn, all replies of a burst in one send;
-slow calls become tasks of the connection, and end with it.
+The reader never waits for a call. It answers quick calls in its turn, with one send for all replies of a
+burst; slow calls become tasks of the connection, and end with it.
 """
 
 import logging
@@ -40,7 +40,7 @@ MESSAGE_OVERHEAD = 64
 
 
 class WebSocketConnection:
-    """Open connection, from the handshake to the close."""
+    """WebSocket connection, from the handshake to the close."""
 
     __slots__ = (
         "_awaits_rest",
@@ -82,7 +82,7 @@ class WebSocketConnection:
         self._shared = shared
         self._deflate = deflate
         self.client = client
-        """Client by which its use of shared bounds is counted."""
+        """Client for which its use of shared bounds is counted."""
         self._framing = Framing(limits.message_bytes, () if deflate is None else (deflate,))
         self._outbox = Outbox(transport, limits.outbox_bytes, shared.waiting, client)
         encoding = UNCOMPRESSED if deflate is None else deflate.local_max_window_bits
@@ -104,16 +104,17 @@ class WebSocketConnection:
         self._fast_path = dispatcher.fast_paths.open(session, are_frames=True)
         """Answers of the engine to the frames of this connection; None if it shares no results."""
         self._fast_reply_limit = 0
-        """Maximum number of bytes of a reply by the engine to the next call; 0 if the engine must not answer
-        it.
-        """
+        """Maximum bytes of the engine's reply to the next call; 0 if a handler must answer."""
         self._is_tried = False
         """True if the engine has tried to answer the next bytes that come here."""
         self._owing = False
-        """True if replies waited at the last ping; sending them then shows that the client lives."""
+        """True if replies waited at the last ping; if they have been sent since, the client lives."""
 
     async def run(self, early: bytes, final_notice: tuple[int, str] | None = None) -> None:
-        """Serve until either side closes, from `early` bytes on; close immediately with a `final_notice`."""
+        """Serve until either side closes, beginning with the bytes `early`.
+
+        With a `final_notice` the connection is closed immediately.
+        """
         self._session.channel = self._channel
         try:
             if final_notice is not None:
@@ -139,7 +140,7 @@ class WebSocketConnection:
             await linger(self._transport, self._closing_seconds)
 
     async def _go_on_beside_tasks(self, *, more: bool) -> None:
-        """Begin the wanted tasks, and read on if there is `more`; return when all tasks have ended."""
+        """Begin the wanted tasks, and read on if there is `more`; return when all have ended."""
 
         async def serve() -> None:
             try:
@@ -166,7 +167,7 @@ class WebSocketConnection:
         await self._slow.end()
 
     async def _wait_turn_to_end(self) -> None:
-        """Wait for a turn if much is to be ended, so that one such connection ends at a time."""
+        """Wait for a turn if many calls and subscriptions end, so that one such connection ends at a time."""
         if self._channel.subscription_count + self._slow.count > QUICKLY_ENDED:
             with trio.CancelScope(shield=True):
                 await self._shared.executor.turns.pass_through(self.client)
@@ -214,17 +215,15 @@ class WebSocketConnection:
 
     @property
     def output_bytes(self) -> int:
-        """Return the bytes that wait for the client to read."""
         return self._outbox.output_bytes
 
     def evict_output(self) -> None:
-        """End without sending the waiting bytes: this client leaves the most unread, of too many in all."""
+        """End without sending the waiting bytes, because this client leaves the most unread."""
         self._sending.advance(ConnectionStage.OVER)
         self._outbox.close()
         self.end_within(0)
 
     def send_final_notices(self) -> None:
-        """Send each subscription's last notification, with its position, and end it."""
         self._channel.send_final_notices()
 
     def close(self, code: int, reason: str) -> None:
@@ -237,14 +236,17 @@ class WebSocketConnection:
         self.end_within(seconds)
 
     async def retire(self, code: int, reason: str) -> None:
-        """Let calls in flight end, then close; `run` ends once the client has answered, or soon after."""
+        """Let calls in flight end, then close.
+
+        `run` ends once the client has answered the close, or the time for its answer is over.
+        """
         with trio.move_on_after(self._shared.limits.drain_seconds):
             await self._slow.wait_idle()
         self.close(code, reason)
 
     @property
     def _closing_seconds(self) -> float:
-        """Return the seconds for the client to answer a close: it may have to read waiting bytes first."""
+        """Return the seconds for the client to answer a close, which it reads after the waiting bytes."""
         limits = self._shared.limits
         has_all = self._shared.draining and not self._outbox.output_bytes
         return (
@@ -297,17 +299,16 @@ class WebSocketConnection:
 
     @property
     def fast_path(self) -> FastPath | None:
-        """Return the fast path of its calls; None if it shares no results."""
         return self._fast_path
 
     @property
     def burst_bytes(self) -> int:
-        """Return the maximum number of bytes that the engine's replies to one burst may have together."""
         return GUARANTEED_BYTES
 
     def fast_reply_limit(self) -> int:
-        """Record that the fast path tries to answer arrived bytes; return the maximum number of bytes of a
-        reply to send now, 0 for none.
+        """Record that the fast path tries to answer arrived bytes.
+
+        Returns the maximum number of bytes of a reply to send now, 0 for none.
         """
         # `_may_reply_now` is written out, because this runs for each burst. The engine does not send behind
         # bytes that wait, be it the end of a frame.
@@ -327,15 +328,11 @@ class WebSocketConnection:
         return not self._sending.stage and self._session.barrier is None
 
     def _set_fast_reply_limit(self) -> None:
-        """Let the engine reply to the next bytes, unless earlier frames or messages have to be first."""
+        """Let the engine reply to the next bytes, unless earlier frames or messages come first."""
         is_first = not (self._framing.is_midway or self._backlog)
         self._fast_reply_limit = min(self._largest_whole, self._session.reply_bytes) if is_first else 0
 
     def count_answered(self, counts: Mapping[str, int], size: int, seconds: float, longest: float) -> None:
-        """Count calls answered by the engine, by method in `counts`.
-
-        Their frames had `size` bytes; all took `seconds`, the slowest `longest` seconds.
-        """
         calls = sum(counts.values())
         self._dispatcher.fast_paths.observe(counts, calls, seconds, longest=longest)
         counters = self._shared.counters
@@ -349,9 +346,9 @@ class WebSocketConnection:
         return limits.fragment_bytes if self._deflate is None else limits.deflate_bytes - 1
 
     def _answer_frames(self, data: bytes) -> bytes:
-        """Answer the calls at the beginning of `data` as far as the engine can; return the rest of `data`.
+        """Answer the calls at the beginning of `data` as far as the engine can; return the rest.
 
-        It answers nothing while earlier frames, messages or replies wait: those come first.
+        Nothing is answered while earlier frames, messages or replies wait.
         """
         fast_path, began = self._fast_path, time.perf_counter()
         if fast_path is None or not self._fast_reply_limit or not self._may_reply_now:
@@ -394,7 +391,7 @@ class WebSocketConnection:
             self._count_received()
 
     def _wait_for_rest(self, *, is_another: bool) -> None:
-        """Record since when a message is unfinished, if one is: since now if `is_another` began."""
+        """Record since when a message is unfinished: since now if `is_another` has begun."""
         unfinished, is_midway = self._shared.unfinished, self._framing.is_midway
         if is_another or not is_midway:
             unfinished.pop(self, None)
@@ -433,11 +430,9 @@ class WebSocketConnection:
 
     @property
     def has_more(self) -> bool:
-        """Return True if messages wait and there is room for their replies."""
         return bool(self._backlog) and not self._outbox.is_full
 
     def resume(self) -> None:
-        """Answer waiting messages for the time of one turn."""
         if self.has_more:
             self._backlog = self._take_turn(self._backlog, self._shared.limits.slice_seconds)
             self._count_received()
@@ -492,9 +487,7 @@ class WebSocketConnection:
         return messages[count:]
 
     def start(self, function: Callable[..., Awaitable[None]], *arguments: Any) -> None:
-        """Run `function` until the connection ends."""
         self._tasks.start(function, *arguments)
 
     def end_within(self, seconds: float) -> None:
-        """End the connection after `seconds` at the latest."""
         self._tasks.end_within(seconds)

@@ -21,6 +21,6 @@ class ConnectionStage(IntEnum):
     SAID = 1
     """Our close frame has been posted."""
     OVER = 2
-    """Everything has been sent or given up, so the stream may end."""
+    """Everything has been sent or dropped, so the stream may end."""
     ENDING = 3
-    """The reader has ended, and no task is begun from outside."""
+    """The reader has ended, and no other task may begin."""

@@ -24,9 +24,8 @@ class ConnectionTasks:
     def __init__(self, transport: Transport) -> None:
         self._transport = transport
         self.nursery: trio.Nursery | None = None
-        """Nursery of the tasks; None until it is needed."""
         self.wanted: list[_Task] | None = None
-        """Tasks to begin in the nursery; None if it need not be opened."""
+        """Tasks to begin in the nursery; None if none must be opened."""
         self._ends_at = math.inf
         """Time on trio's clock at which the connection ends at the latest."""
 
@@ -60,7 +59,7 @@ class ConnectionTasks:
             self._want()
 
     def _want(self) -> list[_Task]:
-        """Make the reader open the nursery; return the list of tasks to begin there."""
+        """Make the reader open the nursery; return the list of tasks to begin in it."""
         if self.wanted is None:
             self.wanted = []
             self._transport.wake()

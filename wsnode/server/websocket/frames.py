@@ -1,12 +1,12 @@
 """WebSocket frames to messages and back, for one connection, without I/O.
 
 Nearly every frame that a client sends is a whole, unfragmented, unextended text or binary message. The engine
-reads those straight from the receive buffer. Everything else (control frames, fragments, compressed or broken
-frames) goes byte for byte to the `websockets` library's parser, in the state it would have had. The two take
-turns at frame boundaries only, so the parser exists only while something is half done and an idle connection
-has none. Of a long fragment without extensions the parser gets the head alone, once all has arrived: it would
-read, unmask and copy megabytes in one go. tests/server/websocket/test_frames.py holds this against the
-library's parser alone, on random streams.
+reads those straight from the receive buffer. All other frames (control frames, fragments, compressed or
+broken ones) go byte for byte to the parser of the `websockets` library, in the state that it would have had.
+The two take turns at frame boundaries only, so the parser exists only while a frame or message is unfinished,
+and an idle connection has none. Of a long fragment without extensions the parser gets the head alone, once
+all has arrived: it would read, unmask and copy megabytes at a time. tests/server/websocket/test_frames.py
+compares this with the library's parser alone, on random streams.
 """
 
 import logging
@@ -35,7 +35,6 @@ CLOSE_WHOLE = 0x88
 KNOWN_OPCODES = frozenset(int(opcode) for opcode in Opcode)
 PING = b"\x89\x00"
 PONG = b"\x8a"
-"""First byte of a pong."""
 TURN_FRAMES = 64
 """Frames that the library parses in a turn, at some 15 microseconds each."""
 FRAME_BYTES = 4 * 1024
@@ -58,14 +57,13 @@ class FrameParser(LibraryProtocol):
     """
 
     def recv_frame(self, frame: Frame) -> None:
-        """Take a frame; a close ends the unfinished message."""
         if frame.opcode is Opcode.CLOSE:
             self.current_size = None
         super().recv_frame(frame)
 
 
 class Framing:
-    """Receiving half of a connection; frames that it has to send are in `writes`."""
+    """Receiving half of a connection; `writes` has the frames that it has to send."""
 
     __slots__ = (
         "_ahead",
@@ -90,8 +88,9 @@ class Framing:
     def __init__(
         self, message_bytes: int, extensions: Sequence[Extension] = (), *, long_bytes: int = LONG_BYTES
     ) -> None:
-        """Begin; a message has at most `message_bytes`, and a fragment of `long_bytes` is read as it
-        arrives.
+        """Begin with a maximum of `message_bytes` for a message.
+
+        A fragment of at least `long_bytes` is read as it arrives.
         """
         self._limit = message_bytes
         self._long = long_bytes
@@ -105,7 +104,7 @@ class Framing:
         self._partial: bytearray | None = None
         """Bytes of an incomplete frame, held back from the parser."""
         self._needed = 0
-        """Number of held bytes at which they are parsed again."""
+        """Number of held bytes from which they are parsed again."""
         self._fragment: PartialFrame | None = None
         """Long fragment that has arrived in part."""
         self._message: MessageBuffer | None = None
@@ -151,7 +150,7 @@ class Framing:
     def receive(self, data: bytes) -> list[bytes]:
         """Return the messages that `data` completes, as many as fit into one turn.
 
-        While it `has_more`, other tasks should run before the next call.
+        While `has_more` is True, other tasks should run before the next call.
         """
         self.heard = self.heard or bool(data)
         self._done = 0
@@ -290,9 +289,7 @@ class Framing:
             self._is_compressed = bool(first & COMPRESSED)
 
     def _receive_fragment(self, fragment: PartialFrame, data: bytes, messages: list[bytes]) -> bytes:
-        """Add the payload in `data` of a long fragment to its message, and return the bytes after the
-        fragment.
-        """
+        """Add a long fragment's payload in `data` to its message; return the bytes after the fragment."""
         payload, rest = fragment.take(data)
         self._done += len(payload) // FRAME_BYTES
         if not self.closed:
@@ -367,7 +364,7 @@ def _long_size(data: bytes, position: int) -> int:
 def release_parser(protocol: LibraryProtocol) -> None:
     """End a parser of the library, so that its generator and its last exception form no cycle of garbage.
 
-    If ten thousand connections end, the collector would free all their parsers in one pass of 0.1 s.
+    If ten thousand connections ended, the collector would free all their parsers in one pass of 0.1 s.
     """
     protocol.parser.close()
     protocol.parser_exc = None
@@ -379,8 +376,9 @@ def _head_size(second: int) -> int:
 
 
 def _frame_size(data: bytes, position: int) -> int:
-    """Return the size of the frame at `position` with its head, -1 if unknown yet; all of `data` if it is
-    invalid.
+    """Return the size of the frame at `position` with its head, -1 until its head has arrived.
+
+    An invalid frame has all bytes of `data`.
     """
     first, second = data[position], data[position + 1]
     if first & 0x0F not in KNOWN_OPCODES or second < MASKED:

@@ -22,7 +22,7 @@ JSON = "application/json"
 
 
 class Handshake(msgspec.Struct, frozen=True):
-    """Outcome of a handshake: the bytes to send; if it was accepted, also its route and extensions."""
+    """Outcome of a handshake: the bytes to send, and its route and extensions if it was accepted."""
 
     answer: bytes
     status: int = 101

@@ -1,4 +1,4 @@
-"""Parts of an unfinished message: its bytes, and a long fragment, read as it arrives.
+"""Parts of an unfinished message, and a long fragment that is read as it arrives.
 
 Further bytes do not cause a copy of earlier ones, and the end of a fragment costs no more than other parts.
 """
@@ -23,7 +23,6 @@ class MessageBuffer(Sized):
     __slots__ = ("_gathered", "_kept", "_size")
 
     def __init__(self) -> None:
-        """Begin without parts."""
         self._kept: list[BytesLike] = []
         self._gathered = bytearray()
         self._size = 0
@@ -48,7 +47,6 @@ class MessageBuffer(Sized):
             self._gathered = bytearray()
 
     def join(self) -> bytes:
-        """Return the message."""
         return b"".join((*self._kept, self._gathered))
 
 
@@ -58,7 +56,6 @@ class PartialFrame:
     __slots__ = ("_first", "_lacking", "_mask", "size")
 
     def __init__(self, head: bytes, size: int) -> None:
-        """Begin with the head of a frame whose payload has `size` bytes."""
         self._first = head[0]
         self._mask = head[-MASK_BYTES:]
         self.size = size
@@ -66,7 +63,6 @@ class PartialFrame:
 
     @property
     def is_whole(self) -> bool:
-        """Return True if all of its payload has arrived."""
         return not self._lacking
 
     @property

@@ -20,9 +20,9 @@ _PLACE = b"\xff" * IDENTITY_BYTES
 
 
 def pieces_of(event: Event, window_bits: int, deflate_bytes: int) -> Pieces:
-    """Return the frames of `event` without the receivers' ids (see `Pieces`), and keep them in
-    `event.encoded`. Those of at least `deflate_bytes` are compressed with `window_bits`, which is
-    UNCOMPRESSED for none.
+    """Return the frames of `event` without the receivers' ids (see `Pieces`); keep them in `event.encoded`.
+
+    Frames of at least `deflate_bytes` are compressed with `window_bits`, which is UNCOMPRESSED for none.
     """
     pieces = [b""]
     for before, after in event.messages:

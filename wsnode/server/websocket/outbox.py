@@ -29,7 +29,7 @@ class LargeReply:
         self._fragment_bytes = fragment_bytes
         self._has_begun = False
         self.size = size_of(payload)
-        """Size of the message in bytes."""
+        """Bytes of the message, compressed or not."""
 
     def next_frame(self) -> tuple[bytes, bool]:
         """Return the next fragment, and True if it is the last."""
@@ -91,19 +91,19 @@ class Outbox:
         self._aside = 0
         """Bytes of replies that will be put here after compression."""
         self._half_sent = 0
-        """Bytes sent of a large reply in progress; they count until its last frame is made, since one piece
-        may hold the whole reply in memory.
+        """Bytes sent of a large reply in progress; they count until its last frame is made.
+
+        One piece may hold the whole reply in memory.
         """
         self.progressed = False
         """True if anything was sent since this was last set to False."""
 
     @property
     def turn_bytes(self) -> int:
-        """Return the bytes of replies that one turn may add before the client reads; negative beyond the
-        limit.
+        """Return the bytes of replies that one turn may add; negative beyond the limit.
 
-        It is less while all clients together leave much unread. Half of `TURN_BYTES` would cost eight clients
-        with sixteen large replies each a fifth more processor time.
+        It is less while all clients together leave much unread. With half of `TURN_BYTES` eight clients with
+        sixteen large replies each would cost a fifth more processor time.
         """
         room = min(TURN_BYTES, self.limit - self.output_bytes - self._aside)
         return room if self._quota.is_ample(room) else min(room, GUARANTEED_BYTES)
@@ -126,7 +126,7 @@ class Outbox:
 
     @contextmanager
     def kept_aside(self, size: int) -> Iterator[None]:
-        """Count a reply of `size` bytes, to be put here once it is compressed, until the block ends."""
+        """Count a reply of `size` bytes that is being compressed until the block ends."""
         self._aside += size
         self._quota.add(self._client, size)
         try:
@@ -200,7 +200,7 @@ class Outbox:
         self._discard()
 
     def close(self) -> None:
-        """Drop waiting frames and accept no more: half a frame may have been sent."""
+        """Drop waiting frames and accept no more, since half a frame may have been sent."""
         self._is_closed = True
         self._discard()
 
@@ -209,7 +209,6 @@ class Outbox:
         self._take_off(self.output_bytes)
 
     async def wait_room(self) -> None:
-        """Wait until the outbox is not full."""
         while self.is_full:
             if self._room is None:
                 self._room = trio.Event()

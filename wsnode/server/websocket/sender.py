@@ -21,13 +21,9 @@ from wsnode.server.websocket.outbox import LargeReply, Outbox
 class SendingConnection(Protocol):
     """Operations of the connection that the sender calls."""
 
-    def start(self, function: Callable[..., Awaitable[None]], *arguments: Any) -> None:
-        """Run `function` until the connection ends."""
-        ...
+    def start(self, function: Callable[..., Awaitable[None]], *arguments: Any) -> None: ...
 
-    def end_within(self, seconds: float) -> None:
-        """End the connection after `seconds` at the latest."""
-        ...
+    def end_within(self, seconds: float) -> None: ...
 
     @property
     def has_more(self) -> bool:
@@ -71,10 +67,9 @@ class FrameSender:
         self._shared = shared
         self._deflate = deflate
         self.stage = ConnectionStage.OPEN
-        """Stage of the connection; `advance` changes it."""
 
     def advance(self, stage: ConnectionStage) -> None:
-        """Go on to `stage`, unless a later stage has been reached."""
+        """Change the stage to `stage`, unless a later stage has been reached."""
         self.stage = max(self.stage, stage)
 
     def post_reply(self, reply: Reply, held: Sequence[Subscription]) -> None:
