@@ -1,6 +1,4 @@
-"""Assembly of a network from its configuration: opens its chains and connects pool, hub, follower and
-methods.
-"""
+"""Assembly of a network from its configuration: its chains, pool, hub, follower and methods."""
 
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
@@ -65,7 +63,7 @@ def open_network(
     `processes` are those that serve the same network; `live_bytes` counts for all networks of this process.
 
     Raises:
-        ConfigurationError: Its folder holds no chain.
+        ConfigurationError: The network's folder holds no chain.
         ChainError, StarknetError, StoreError, StateError: A chain cannot be opened.
         StoreFailedError: At the end, if a store could not be used any more.
     """
@@ -114,7 +112,7 @@ def _starknet_alone(
     keys: KeyFileStore | None,
     processes: SiblingProcesses,
 ) -> Network:
-    """Return a network with a Starknet chain and nothing else."""
+    """Return a network with a Starknet chain and no other."""
     from wsnode.starknet.live.hub import StarknetHub
 
     hub = StarknetHub(chain)
@@ -126,7 +124,7 @@ def _starknet_alone(
 def _starknet_sync(
     network: NetworkConfig, chain: "StarknetChain", hub: "StarknetHub"
 ) -> "StarknetSync | None":
-    """Return what follows other nodes of a Starknet chain, None if none are named."""
+    """Return the service that follows other nodes of a Starknet chain, None if none are named."""
     if network.follow_starknet is None:
         return None
     from wsnode.node.services.starknet.sync import StarknetSync
@@ -135,7 +133,7 @@ def _starknet_sync(
 
 
 class _Assembly:
-    """Parts of a network with an Ethereum chain; each is made of those before it."""
+    """Parts of a network with an Ethereum chain, each made of those before it."""
 
     def __init__(
         self,
@@ -151,8 +149,8 @@ class _Assembly:
     ) -> None:
         """Prepare the parts for a network of a node.
 
-        `is_live`: True if this process follows others, or is driven, and writes the chain. `is_development`:
-        True if this process makes the chain's blocks itself.
+        `is_live` is True if this process writes the chain as upstreams, a journal or a consensus client
+        extend it, `is_development` if it makes the chain's blocks itself.
         """
         self._name, self._network_config, self._config, self._processes = (
             name,

@@ -26,12 +26,12 @@ STARKNET_FOLDER: Final = "alt"
 def open_chains(
     network: NetworkConfig, stack: ExitStack, *, writer: bool, durable: bool
 ) -> tuple[EthereumChain | None, "StarknetChain | None"]:
-    """Return the Ethereum and the Starknet chain of a network's folder, None for one that is not there.
+    """Return the Ethereum and the Starknet chain of a network's folder, None for one that is missing.
 
-    A chain whose genesis or upstreams the configuration names begins here. `stack` closes both.
+    A chain begins here if the configuration names its genesis or upstreams. `stack` closes both.
 
     Raises:
-        ConfigurationError: A genesis cannot be read, or the network needs a chain that is not there.
+        ConfigurationError: A genesis cannot be read, or the network needs a chain that is missing.
         ChainError, StarknetError, StoreError, StateError: A chain cannot be opened.
     """
     ethereum = _open_ethereum(network, stack, writer=writer, durable=durable)

@@ -36,7 +36,7 @@ NodeUrl = Annotated[str, msgspec.Meta(pattern=r"^(ws|http)s?://[^/]+")]
 
 
 class ConfigurationError(Exception):
-    """The configuration cannot be used; one line names the place."""
+    """Error of a configuration that cannot be used; one line names the setting."""
 
 
 class PartnerConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -111,7 +111,7 @@ class FollowConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     @property
     def kind(self) -> FolderKind:
-        """Return the kind of a new folder: its window, and whether it is light."""
+        """Return the kind of a new folder."""
         if isinstance(self.window, str):
             seconds = int(self.window[:-1]) * SECONDS_OF[self.window[-1]]
             return FolderKind(1, self.is_light, seconds)
@@ -206,7 +206,7 @@ class ReplicaConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         """Return the address of the journal.
 
         Raises:
-            JournalAddressError: `journal` is no address of one.
+            JournalAddressError: `journal` is no address of a journal.
         """
         return JournalAddress.parse(self.journal)
 
@@ -270,7 +270,6 @@ class JournalConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     @property
     def bounds(self) -> JournalLimits:
-        """Return the journal's bounds: most records, most bytes, and blocks that stay."""
         return JournalLimits(records=self.records, bytes=self.bytes, blocks=self.blocks)
 
     def __post_init__(self) -> None:
@@ -316,9 +315,7 @@ class NetworkConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     @property
     def rates_at(self) -> JournalAddress | None:
-        """Return the address of the journal over which rates of keys are counted, None if this node counts
-        alone.
-        """
+        """Return the address of the journal that counts rates of keys, None if this node counts alone."""
         journal_settings = self.replica or self.journal
         return (
             None
@@ -328,9 +325,7 @@ class NetworkConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     @property
     def filters_at(self) -> JournalAddress | None:
-        """Return the address of the journal that keeps filters for all its nodes, None if this node keeps its
-        own.
-        """
+        """Return the address of the journal that keeps filters, None if this node keeps its own."""
         journal_settings = self.replica or self.journal
         return (
             None
@@ -417,7 +412,6 @@ class Config(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
 
     @property
     def address(self) -> ListenAddress:
-        """Return the address to listen on."""
         return ListenAddress.parse(self.listen)
 
     @property

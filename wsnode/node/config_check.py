@@ -1,6 +1,4 @@
-"""Faults that would keep a node from starting with a configuration, found without opening or making
-anything.
-"""
+"""Faults that would keep a node from starting with a configuration, found without opening a chain."""
 
 from collections.abc import Iterator, Set
 from contextlib import suppress
@@ -15,9 +13,9 @@ from wsnode.server.access.jwt import SecretError, read_secret
 
 
 def hindrances(config: Config, unsound: Set[str] = frozenset()) -> Iterator[str]:
-    """Yield a line for each fault: unreadable files, folders without a chain, addresses that are named twice.
+    """Yield a line for each fault: unreadable files, folders without a chain, addresses named twice.
 
-    Networks in `unsound` have other mistakes, and are left out.
+    The networks `unsound` have other mistakes and are left out.
     """
     yield from _of_addresses(config)
     try:

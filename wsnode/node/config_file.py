@@ -1,4 +1,4 @@
-"""Configuration in a TOML file; mistakes are reported with the line, and with the nearest known setting."""
+"""Configuration in a TOML file, with a line number and the nearest known setting for each mistake."""
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
@@ -39,14 +39,14 @@ SettingPath = tuple[str, ...]
 
 
 class KnownNames(NamedTuple):
-    """Names that one table may hold, and the tables in it; `*` is a table of any name."""
+    """Names that one table may hold, and the tables in it; `*` stands for a table of any name."""
 
     names: Sequence[str]
     tables: Mapping[str, "KnownNames"] = {}
 
 
 class UnknownName(NamedTuple):
-    """Name in a configuration that is not known at its place."""
+    """Name in a configuration that is not known in its table."""
 
     path: SettingPath
     known: Sequence[str]
@@ -82,7 +82,7 @@ def nearest_to(name: str, known: Sequence[str]) -> str | None:
 def line_of(text: str, path: SettingPath) -> int | None:
     """Return the number of the line in TOML `text`, from 1 on, where `path` is set or its table begins.
 
-    Return None if there is no such line.
+    None if there is no such line.
     """
     table: SettingPath = ()
     for number, line in enumerate(text.splitlines(), start=1):
@@ -104,7 +104,7 @@ class AllLimits(msgspec.Struct, frozen=True):
 
     @classmethod
     def of_table(cls, table: Mapping[str, Any]) -> "AllLimits":
-        """Return the limits of these names and values, and the defaults of all others.
+        """Return limits with the values of a table, and defaults for all others.
 
         Raises:
             ConfigurationError: A name is unknown, or a value is out of its range.
@@ -142,14 +142,13 @@ KNOWN = KnownNames(
 
 
 MAX_BYTES: Final = 16 << 20
-"""Maximum number of bytes of a configuration file."""
 
 
 class ConfigurationReport(NamedTuple):
     """Valid part of a configuration, and the mistakes, a line each."""
 
     config: Config | None
-    """Valid part of the configuration, None if the file cannot be read."""
+    """None if the file cannot be read."""
     mistakes: Sequence[str]
     unsound: Set[str] = frozenset()
     """Names of the networks that have a mistake."""
@@ -176,8 +175,9 @@ def checked(content: dict[str, Any], folder: Path, source: str, text: str = "") 
 
 
 def examine(path: Path) -> ConfigurationReport:
-    """Return the configuration in a TOML file, and every mistake in it; relative paths are relative to the
-    file.
+    """Return the configuration in a TOML file, with every mistake in it.
+
+    Relative paths are relative to the file.
     """
     try:
         text = read_file(path, MAX_BYTES).decode()
@@ -212,7 +212,7 @@ def _examined(content: dict[str, Any], folder: Path, source: str, text: str) -> 
 
 
 def _with_control_characters(content: Any, path: tuple[str, ...] = ()) -> "Iterator[_Mistake]":
-    """Yield a mistake for each name or text with control characters, which no path and no host has."""
+    """Yield a mistake for each name or text with control characters, which are in no path or host."""
     if isinstance(content, str) and CONTROL.search(content):
         yield _Mistake(path, f"{'.'.join(path)}: {content!r} has control characters")
     elif isinstance(content, list):
@@ -270,7 +270,7 @@ def _valid(content: dict[str, Any], found: list[_Mistake], network: str = "") ->
 
 
 def _path_of(reason: str, network: str) -> tuple[str, ...]:
-    """Return the path of the setting that `reason` begins with; for a value in a list, the list's path."""
+    """Return the path of the setting with which `reason` begins; for a value in a list, the list's path."""
     place = reason.partition(": ")[0]
     if network:
         # Its name may have dots and brackets.
@@ -283,7 +283,7 @@ def _path_of(reason: str, network: str) -> tuple[str, ...]:
 
 
 def _without(content: dict[str, Any], paths: Iterable[tuple[str, ...]]) -> dict[str, Any]:
-    """Return `content` without the settings at these places."""
+    """Return `content` without the settings at `paths`."""
     content = dict(content)
     for first, *rest in paths:
         inner = content.get(first)
@@ -297,7 +297,7 @@ def _without(content: dict[str, Any], paths: Iterable[tuple[str, ...]]) -> dict[
 def _contradictions(config: Config, unsound: Set[tuple[str, ...]]) -> Iterator[_Mistake]:
     """Yield contradictions between settings that are valid by themselves.
 
-    Networks at `unsound` paths have other mistakes, and are left out.
+    The networks at `unsound` paths have other mistakes and are left out.
     """
     if not config.networks and not any(path[0] == "networks" for path in unsound):
         yield _Mistake(("networks",), "networks: at least one is needed")

@@ -79,10 +79,10 @@ def follow_config(
 def follow_starknet_config(
     chain: str, upstreams: Sequence[str], agree: int | None, **settings: Any
 ) -> FollowStarknetConfig:
-    """Return what a command line says of a Starknet chain's upstreams.
+    """Return the configuration of a followed Starknet chain from options of a command line.
 
     Raises:
-        ConfigurationError: It is impossible.
+        ConfigurationError: An option is out of its range, or two contradict.
     """
     given = {"chain": chain, "upstreams": upstreams, "agree": agree}
     try:

@@ -12,9 +12,9 @@ logger = logging.getLogger("wsnode.node")
 def read_again(
     reread: Callable[[], Config], take: Callable[[Config], None] = lambda _config: None
 ) -> Config | None:
-    """Return the configuration as it is by now, once `take` has applied its part of it.
+    """Return the configuration that `reread` returns, after `take` has applied its part of it.
 
-    Return None if it cannot be read, or `take` fails; the log says why.
+    None if it cannot be read, or `take` fails; the log says why.
     """
     try:
         config = reread()

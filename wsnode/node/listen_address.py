@@ -6,7 +6,7 @@ MAX_PORT = 65535
 
 
 class ListenError(Exception):
-    """Error of a text that is no address to listen on; its message gives the reason and the right form."""
+    """Error of a text that is no address to listen on; the message gives the reason and the right form."""
 
 
 class ListenAddress(NamedTuple):
@@ -19,7 +19,7 @@ class ListenAddress(NamedTuple):
     def parse(cls, text: str) -> Self:
         """Return the address that `HOST:PORT`, or `PORT` on this machine alone, names.
 
-        An IPv6 host stands in brackets.
+        An IPv6 host is written in brackets.
 
         Raises:
             ListenError: `text` is no address.

@@ -24,7 +24,7 @@ def open_clients(config: Config) -> list[socket.socket]:
 
 
 def open_operators(address: ListenAddress | None) -> list[socket.socket]:
-    """Return the sockets for operators; an empty list without an address.
+    """Return the sockets for operators, an empty list without an address.
 
     Raises:
         OSError: The address cannot be listened on.

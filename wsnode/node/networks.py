@@ -190,7 +190,7 @@ def starknet_network(
     hub: "StarknetHub",
     followed: SyncService | None = None,
 ) -> Network:
-    """Return a network with a Starknet chain and nothing else."""
+    """Return a network with a Starknet chain and no other."""
     from wsnode.starknet.proofs.prover import StateProver
     from wsnode.starknet.rpc.limits import STARKNET_LIMITS
     from wsnode.starknet.rpc.methods import build_registry
@@ -231,9 +231,7 @@ def _add_starknet_status(registry: Registry, followed: SyncService | None) -> No
 
 
 def _grown(network: Network, followed: SyncService) -> Network:
-    """Return a network with the readiness, the figures and the reload of the service that extends its
-    chain.
-    """
+    """Return a network with readiness, figures and reload of the service that extends its chain."""
     return msgspec.structs.replace(
         network,
         not_ready_reason=followed.not_ready_reason,

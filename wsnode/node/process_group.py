@@ -1,4 +1,4 @@
-"""Other processes of a node, as a network needs them."""
+"""Interface of a network to the other processes of a node."""
 
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, Protocol
@@ -16,9 +16,7 @@ class SyncService(Protocol):
     """Network whose chain this process or another one extends."""
 
     @property
-    def following(self) -> SyncReporter:
-        """Return the reporter of the sync status for the network's methods."""
-        ...
+    def following(self) -> SyncReporter: ...
 
     @property
     def background(self) -> Sequence[Callable[[], Awaitable[None]]]:
@@ -46,41 +44,41 @@ class LocalSyncService(SyncService, Protocol):
     """Network whose chain this process extends and writes for all processes of the node."""
 
     async def send(self, encoded: bytes) -> None:
-        """Return once another node has taken a signed transaction of another process of this node.
+        """Send a signed transaction of another process of this node to another node.
 
         Raises:
             SendFailedError: No node has taken it.
         """
 
     def tell(self, news: SyncEvents) -> None:
-        """Send events of the network to the other processes through `news` from now on."""
+        """Pass events of the network to the other processes through `news` from now on."""
 
 
 class SiblingProcesses(Protocol):
     """State that a network shares with the same network in other processes of the node."""
 
     writes: bool
-    """True if this process writes the chains that are followed."""
+    """True if this process writes the followed chains."""
     is_first: bool
-    """True if this process logs, for all of them, which chains are opened."""
+    """True if this process logs for all of them which chains are opened."""
 
     def rate_limiter_of(self, network: str, digest: str, *, is_metered: bool) -> RateLimiter | None:
         """Return the counter of a key's use over all processes; None if this process counts alone.
 
-        The key is named by its hash, `digest`. A metered counter also sums the credits that were spent, for
-        other machines.
+        `digest` is the key's hash. A metered counter also sums the credits that were spent, for other
+        machines.
         """
         ...
 
     def join(self, network: str, pool: TransactionPool) -> Relay | None:
         """Join a network's pool to those of the other processes.
 
-        Return the relay that hands them a transaction, None if there are none.
+        Returns the relay that passes a transaction to them, None if there are none.
         """
         ...
 
     def follows(self, network: str, followed: LocalSyncService, journal: StatusReporter | None) -> None:
-        """Take note of a network that this process follows, and publishes if there is a `journal`."""
+        """Record a network that this process follows, and publishes if there is a `journal`."""
         ...
 
     def tell_damage(self, network: str, reason: str) -> None:
@@ -88,13 +86,13 @@ class SiblingProcesses(Protocol):
         ...
 
     def told_damage(self, network: str) -> str | None:
-        """Return what another process has met in a network's store, None if none has."""
+        """Return the damage that another process has met in a network's store, None if none has."""
         ...
 
     def followed(
         self, network: str, spec: ChainSpec, hub: Hub, relay: Relay | None, mode: str
     ) -> SyncService:
-        """Return a network that another process follows; `relay` hands a transaction to all processes.
+        """Return a network that another process follows; `relay` passes a transaction to all processes.
 
         `mode` is the value of `mode` in `wsnode_status`.
         """
@@ -111,20 +109,18 @@ class SingleProcess:
         """Return a counter of this process if other machines need the sum, None for the default counter."""
         return CreditCountingRateLimiter() if is_metered else None
 
-    def join(self, _network: str, _pool: TransactionPool) -> None:
-        """Return None, since there is no other pool."""
+    def join(self, _network: str, _pool: TransactionPool) -> None: ...
 
-    def follows(self, _network: str, _followed: LocalSyncService, _journal: StatusReporter | None) -> None:
-        """Do nothing, since there is no other process."""
+    def follows(
+        self, _network: str, _followed: LocalSyncService, _journal: StatusReporter | None
+    ) -> None: ...
 
-    def tell_damage(self, _network: str, _reason: str) -> None:
-        """Do nothing: there is no other process to notify."""
+    def tell_damage(self, _network: str, _reason: str) -> None: ...
 
-    def told_damage(self, _network: str) -> None:
-        """Return None: no other process has the store open."""
+    def told_damage(self, _network: str) -> None: ...
 
     def followed(
         self, network: str, spec: ChainSpec, hub: Hub, relay: Relay | None, mode: str
     ) -> SyncService:
-        """Fail, since a lone process follows what it serves."""
+        """Fail: a lone process follows the chains that it serves."""
         raise AssertionError(network, spec, hub, relay, mode)

@@ -104,7 +104,7 @@ async def _serve(
 
 
 async def _obey(signals: AsyncIterator[int], reload: Callable[[], None]) -> int:
-    """Return the number of the signal that ends the node; obey the others until then."""
+    """Return the number of the signal that ends the node; act on the others until then."""
     async for number in signals:
         if number == signal.SIGHUP:
             reload()

@@ -34,9 +34,9 @@ from wsnode.sync.starknet.settings import FollowStarknetConfig
 logger = logging.getLogger("wsnode.node")
 
 FOLLOWED = FollowConfig(("ws://localhost",))
-"""Upstreams that stand for any others, where they do not count for a restart."""
+"""Upstreams in place of any others in a comparison, since new upstreams need no restart."""
 REPEATED = ReplicaConfig("redis://localhost")
-"""Journal that stands for any other, where it does not count for a restart."""
+"""Journal in place of any other in a comparison, since a new journal needs no restart."""
 RELOADED = ("limits", "log_level", "log_format", "tls_cert", "tls_key")
 """Settings that a running node takes from a new configuration."""
 
@@ -91,7 +91,7 @@ class RunningNode(NamedTuple):
 
 
 def reload(running: RunningNode, reread: Callable[[], Config] | None) -> None:
-    """Apply a new configuration; one that cannot be read changes nothing."""
+    """Apply a new configuration; if it cannot be read, the old one stays."""
     for network in running.networks:
         if isinstance(network.keys, KeyFileStore):
             network.keys.reload()
@@ -198,10 +198,10 @@ def _operators_perimeter(address: ListenAddress | None) -> OriginPolicy:
 
 
 def tls_of(config: Config) -> ssl.SSLContext | None:
-    """Return the TLS context of the certificate and key that are configured, None if none are.
+    """Return the TLS context of the configured certificate and key, None if there are none.
 
     Raises:
-        ConfigurationError: They cannot be read, or do not belong together.
+        ConfigurationError: The files cannot be read, or do not belong together.
     """
     if config.tls_cert is None or config.tls_key is None:
         return None

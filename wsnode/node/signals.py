@@ -1,7 +1,7 @@
 """Signals that a running node obeys without ending.
 
-Their default action ends a process. So they are blocked from its first line on, and are pending until the
-node can obey them: one that comes while a node starts takes effect once it is ready.
+Their default action ends a process. So they are blocked when the process begins, and stay pending until the
+node can obey them: a signal that arrives while a node starts takes effect once it is ready.
 """
 
 import signal
@@ -21,7 +21,7 @@ def hold_signals() -> None:
 
 @contextmanager
 def open_signals() -> Iterator[AsyncIterator[int]]:
-    """Yield an iterator of the signals to a node, those since `hold_signals` included."""
+    """Yield an iterator of the signals to a node, including those since `hold_signals`."""
     # Commands that only read the command line hold signals too, and need no trio.
     import trio
 

@@ -1,4 +1,4 @@
-"""Views of a network's chains, of both families where it has both, and their figures."""
+"""Views of a network's chains, of one or both families, and metrics of the chains."""
 
 import os
 from collections.abc import Callable, Iterator, Sequence
@@ -27,7 +27,7 @@ Opening = TypeVar("Opening", bound=View)
 
 
 class NetworkView(EthereumSnapshot):
-    """Snapshot of a network with two chains; the second chain is opened when a method first reads it."""
+    """Snapshot of a network with two chains; the Starknet chain is opened when a method first reads it."""
 
     __slots__ = ("_starknet", "_starknet_chain")
 
@@ -80,8 +80,9 @@ def refusing(open_view: Callable[[CallerContext], Opening]) -> Callable[[CallerC
 
 
 def versions_of(*chains: "EthereumChain | StarknetChain | None") -> Callable[[], int]:
-    """Return a function that counts the versions of the chains' stores with a reader; the larger of both
-    counts.
+    """Return a function that counts the versions of a store with a reader.
+
+    With two chains it is the larger count.
     """
     there = [chain for chain in chains if chain is not None]
 
@@ -132,9 +133,7 @@ def live_of(hub: Hub) -> Callable[[], list[MetricValue]]:
 def figures_of(
     folder: Path, ethereum: EthereumChain | None, starknet: "StarknetChain | None"
 ) -> Callable[[], list[MetricValue]]:
-    """Return a function that returns the heads of a network's chains and the free bytes of their disk, as
-    metrics.
-    """
+    """Return a function that returns the heads of a network's chains and the free bytes of their disk."""
 
     def figures() -> list[MetricValue]:
         head_figures = [*_ethereum_head(ethereum), *_starknet_head(starknet)]

@@ -1,4 +1,4 @@
-"""Network whose head a consensus client chooses: its port, and the builds of its payloads."""
+"""Port of a network for its consensus client, and the builds of payloads."""
 
 from pathlib import Path
 from typing import Final
@@ -24,9 +24,7 @@ from wsnode.untrusted.files import read_file
 SECRET_FILE: Final = "jwt.hex"
 CONNECTIONS: Final = 100
 MESSAGE_BYTES: Final = 64 * MIB
-"""Maximum number of bytes of a payload's message: a block has up to 8 MiB, and twice as many hexadecimal
-digits.
-"""
+"""Maximum bytes of a payload's message: a block has up to 8 MiB, with two hexadecimal digits a byte."""
 REPLY_BYTES: Final = 256 * MIB
 
 
@@ -77,7 +75,7 @@ def _figures(driven_chain: EngineChain, blobs: Blobs) -> list[MetricValue]:
 
 
 def engine_limits(limits: Limits) -> Limits:
-    """Return the limits of an engine's port: large enough for payloads and blobs."""
+    """Return the limits of an engine's port, which are large enough for payloads and blobs."""
     return msgspec.structs.replace(
         limits,
         connections=CONNECTIONS,

@@ -1,6 +1,4 @@
-"""Network on top of another chain: that chain's block is its first one, and state is proved when it is
-needed.
-"""
+"""Forked chain: its first block is another chain's, whose nodes prove the state when it is needed."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -26,7 +24,7 @@ from wsnode.upstream.errors import UpstreamError
 
 
 class UpstreamForkBackend:
-    """Access of a forked chain to nodes of the chain that it began on; implements `ForkBackend`."""
+    """Access of a forked chain to nodes of the chain on which it began; implements `ForkBackend`."""
 
     def __init__(self, chain: Chain, clients: Sequence[Client]) -> None:
         self.clients = clients
@@ -56,7 +54,7 @@ class UpstreamForkBackend:
                 await trio.sleep_forever()
 
     async def move(self, clients: Sequence[Client]) -> None:
-        """Ask other nodes from now on; the chain has got another first block."""
+        """Ask other nodes from now on, since the chain has another first block."""
         self.clients, before = clients, self._held
         self.supply.provers.blocks = ForkPointProofStore(self._chain)
         self.past.clear()
@@ -69,11 +67,6 @@ class UpstreamForkBackend:
         self.past.clear()
 
     async def learn(self, addresses: Sequence[bytes]) -> None:
-        """Fetch and verify the accounts of these addresses, in one request.
-
-        Raises:
-            RpcError: No node proves them.
-        """
         await learn(self._chain, self.supply.provers, addresses)
 
     async def ask(self, method: str, params: list[Any]) -> bytes:
@@ -100,19 +93,9 @@ class UpstreamForkBackend:
         return texts
 
     async def begun_at(self, block: BlockName) -> ProvedHistoricalChain:
-        """Return a chain with `block` as its only block, and the state after it.
-
-        Raises:
-            RpcError: No node has the block, or proves its state.
-        """
         return await self.past.begun_at(block)
 
     async def executed(self, block: BlockName) -> ProvedHistoricalChain:
-        """Return a chain of `block` and its parent, on whose proved state the block was executed.
-
-        Raises:
-            RpcError: No node has the blocks, or proves the state; or execution gives another block hash.
-        """
         return await self.past.executed(block)
 
     def figure(self) -> MetricValue:

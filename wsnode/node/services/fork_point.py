@@ -38,7 +38,7 @@ from wsnode.upstream.errors import AddressError, UpstreamError, UpstreamRefusedE
 from wsnode.upstream.messages import NOTHING, decode_result
 
 OSAKA_CONTRACT: Final = "P256VERIFY"
-"""Name of the precompiled contract that came with Osaka, as eth_config gives it."""
+"""Name in eth_config of the precompiled contract that came with Osaka."""
 SETTLED: Final = (
     ("slotNumber", "amsterdam"),
     ("requestsHash", "prague"),
@@ -52,14 +52,14 @@ NO_CODE: Final = b'"0x"'
 FIRST_FILE: Final = "first.json"
 PROVED: Final = "proved"
 MAX_FIRST_BYTES: Final = 64 << 20
-"""Maximum number of bytes of a kept block and its receipts."""
+"""Maximum bytes of a kept block with its receipts."""
 
 
 class _Rules(msgspec.Struct):
     """Rules in a result of eth_config."""
 
     since: int = msgspec.field(name="activationTime", default=0)
-    """Time of their activation, in seconds since 1970."""
+    """Time of activation, in seconds since 1970."""
     precompiles: dict[str, str] = {}
     blobs: dict[str, int] | None = msgspec.field(name="blobSchedule", default=None)
 
@@ -96,7 +96,6 @@ class ForkBlock(msgspec.Struct, frozen=True):
 
     @property
     def head(self) -> Head:
-        """Return the block's number and hash."""
         return Head(BlockNumber(self.number), Hash32(self.block_hash))
 
 
@@ -128,10 +127,10 @@ def shown(url: str) -> str:
 
 
 def fork_point(urls: Sequence[str], number: int | None) -> ForkPoint:
-    """Return a block of the chain of the nodes at `urls`, by default the head of the first node that answers.
+    """Return a block of the chain of the nodes at `urls`, by default the head of the first that answers.
 
-    A block that an earlier start fetched by its number is kept; the nodes are not needed for it, but one that
-    names another block of this number has it fetched again.
+    A block that an earlier start fetched by its number is kept, and is used without the nodes. If a node
+    has another block of this number, it is fetched again.
 
     Raises:
         ConfigurationError: No node has a block on which a chain can begin.
@@ -182,7 +181,7 @@ def _folder(url: str, number: int) -> Path:
 
 
 class UpstreamBlock(msgspec.Struct, frozen=True):
-    """Block from a node; all members come from one answer."""
+    """Block from a node; all members are from one answer."""
 
     text: bytes
     """JSON of the block, with whole transactions."""
@@ -197,8 +196,7 @@ class UpstreamBlock(msgspec.Struct, frozen=True):
 async def fetch_first(client: Client, block: int | bytes | None, *, has_children: bool = True) -> ForkBlock:
     """Return a block of a node's chain, by default its head, with its receipts and the rules in force.
 
-    `block` is a number or a hash. The absent contracts are found for a chain that `has_children` of the
-    block.
+    `block` is a number or a hash. The absent contracts are looked up for a block that `has_children`.
 
     Raises:
         ConfigurationError: There is no such block, or no chain can begin on it.
@@ -262,7 +260,7 @@ def _shown(block: int | bytes | None) -> str:
 
 
 async def _all_of(*questions: Callable[[], Awaitable[Any]]) -> list[Any]:
-    """Return the answers to questions that are asked at the same time, in their order.
+    """Return the answers to questions that are asked concurrently, in their order.
 
     Raises:
         ConfigurationError, UpstreamError: The first question without an answer.
@@ -331,7 +329,7 @@ async def _require_proofs(client: Client, block: dict[str, str], number: int) ->
 
 
 def _network_of(chain_id: int) -> Network | None:
-    """Return the known chain with an id, None if there is none or its rules are Ethereum's."""
+    """Return the known chain with an id, None if it is unknown or its rules are Ethereum's."""
     found = known_network(chain_id)
     return None if found is None or found.is_executed else found
 

@@ -1,4 +1,4 @@
-"""Chains that end with a block below a fork: states by proofs, and blocks executed on such states."""
+"""Chains that end with a block below a fork: proved states, and blocks executed on such states."""
 
 import shutil
 from collections.abc import Awaitable, Callable, Set
@@ -45,14 +45,12 @@ MAX_CHAINS: Final = 4
 MAX_OPEN: Final = 8
 """Maximum number of open chains, those of running calls included; each takes terabytes of address space."""
 MAX_BYTES: Final = 64 << 20
-"""Maximum number of bytes of the blocks and receipts of all kept chains; proved values lie in the fork's own
-folder.
-"""
+"""Maximum bytes of the blocks and receipts of all kept chains; proved values are in the fork's folder."""
 MAX_OPENING: Final = 4
 """Chains that are fetched at the same time."""
 MAX_ROUNDS: Final = 64
 MAX_PROOFS: Final = 4096
-"""Values that are fetched for the execution of one block."""
+"""Maximum number of values that are fetched for the execution of one block."""
 
 Result = TypeVar("Result")
 
@@ -70,7 +68,7 @@ class _Withdrawal(msgspec.Struct):
 
 
 class _Members(msgspec.Struct, rename="camel"):
-    """Members of a block's JSON: its maker's choices, and the senders of its transactions."""
+    """Members of a block's JSON: choices of its maker, and the senders of its transactions."""
 
     miner: str
     timestamp: str
@@ -136,7 +134,7 @@ def _making(config: UpstreamBlock) -> _Making:
     """Return the parts from which a block was built.
 
     Raises:
-        RpcError: Its JSON lacks one.
+        RpcError: The block's JSON lacks one.
     """
     try:
         members = _MEMBERS.decode(config.text)
@@ -159,7 +157,6 @@ class ProvedHistoricalChain:
         """Bytes of the chain's blocks and receipts."""
 
     def snapshot(self, caller: CallerContext) -> Snapshot:
-        """Return a snapshot of the chain for one call."""
         return self.chain.snapshot(caller)
 
     def discard(self) -> None:
@@ -176,10 +173,10 @@ class _Key(msgspec.Struct, frozen=True):
 
 
 class HistoricalChains:
-    """Chains that were asked for last, within bounds of number and bytes."""
+    """Chains below a fork that calls asked for last, within bounds of number and bytes."""
 
     def __init__(self, chain: Chain, provers: ProofClient) -> None:
-        """Prepare for blocks below the first block of `chain`, to be fetched from the nodes of `provers`."""
+        """Prepare for blocks below the first block of `chain`, fetched from the nodes of `provers`."""
         self._chain = chain
         self._provers = provers
         self._kept: dict[_Key, ProvedHistoricalChain] = {}
@@ -192,7 +189,6 @@ class HistoricalChains:
         shutil.rmtree(self._folder, ignore_errors=True)
 
     def __len__(self) -> int:
-        """Return the number of kept chains."""
         return len(self._kept)
 
     async def begun_at(self, block: BlockName) -> ProvedHistoricalChain:
@@ -212,7 +208,7 @@ class HistoricalChains:
         return await self._get(_Key(block, is_executed=True), self._execute)
 
     def clear(self) -> None:
-        """Forget all chains."""
+        """Remove all chains."""
         for past in self._kept.values():
             past.discard()
         self._kept.clear()
@@ -224,7 +220,7 @@ class HistoricalChains:
     async def _get(
         self, key: _Key, make: Callable[[BlockName], Awaitable[ProvedHistoricalChain]]
     ) -> ProvedHistoricalChain:
-        """Return a kept chain, or make it once for all callers of this moment."""
+        """Return a kept chain; if there is none, make one for all callers that wait for it."""
         while (found := self._find(key)) is None:
             if (opening := self._opening.get(key)) is not None:
                 # If it fails there, the next one tries itself.
@@ -291,10 +287,10 @@ class HistoricalChains:
             raise history_unavailable(f"block {number} is not below the fork")
 
     def _open(self, first: ForkBlock, more: int = 0) -> ProvedHistoricalChain:
-        """Return a new chain on a block; `more` is the bytes of the blocks that will follow it.
+        """Return a new chain on a block; `more` is the number of bytes of the blocks that will follow.
 
         Raises:
-            RpcError: Running calls keep the largest number of chains open.
+            RpcError: Running calls keep the maximum number of chains open.
         """
         if len(self._open_chains) >= MAX_OPEN:
             raise limit_exceeded(f"more than {MAX_OPEN} blocks below the fork are read at once, try again")

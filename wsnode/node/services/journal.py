@@ -54,7 +54,7 @@ def published(
 
 
 class StorePoll:
-    """Watch for commits of another task, or another process, to a chain."""
+    """Detector of commits to a chain by another task or another process."""
 
     def __init__(self, chain: Chain) -> None:
         self._chain = chain
@@ -73,12 +73,11 @@ class StorePoll:
 
 
 async def publishing(chain: Chain, config: JournalConfig, work: Callable[[], Awaitable[object]]) -> None:
-    """Publish a chain while `work` writes it, then the remaining blocks for as long as the journal takes
-    them.
+    """Publish a chain while `work` writes it, then the remaining blocks while the journal takes them.
 
     Raises:
         ConfigurationError: The chain cannot be published.
-        Exception: Any exception of `work`.
+        Exception: The exception that `work` raised.
     """
     poll = StorePoll(chain)
     publisher = publisher_of(chain, poll, config, is_development=False)

@@ -1,4 +1,4 @@
-"""Journals that networks publish to or repeat: in Redis, whose client is an extra of the package."""
+"""Access to journals in Redis, whose client is an extra of the package."""
 
 from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager

@@ -1,4 +1,4 @@
-"""Network that repeats a journal: its replica, its answers to the server, and its metrics."""
+"""Network that repeats a journal: its replica, its status and its metrics."""
 
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
@@ -114,18 +114,16 @@ class ReplicaService:
 
     @property
     def following(self) -> "ReplicaService":
-        """Return the reporter of the sync status for the network's methods."""
         return self
 
     @property
     def background(self) -> Sequence[Callable[[], Awaitable[None]]]:
-        """Return the tasks that run as long as the network is served."""
         mirrored = [] if self.mirrored is None else [self.mirrored.run]
         return (self.replica.run, self.presence.run, self.delivery.run, *mirrored)
 
     @property
     def progress(self) -> SyncProgress | None:
-        """Return the first, present and highest block of the way to the journal's head, None at its end."""
+        """Return first, present and highest block of the way to the journal's head, None at its end."""
         return self.replica.progress
 
     @property
@@ -134,30 +132,27 @@ class ReplicaService:
         return len(self.presence.present.nodes)
 
     async def send(self, encoded: bytes) -> None:
-        """Return once the node that writes the chain has taken a signed transaction.
+        """Send a signed transaction to the node that writes the chain.
 
         Raises:
-            SendFailedError: It has not, or is not known.
+            SendFailedError: The node has not taken it, or is not known.
         """
         await self.delivery.send(encoded)
 
     def tell(self, news: SyncEvents) -> None:
-        """Send events of the network to the other processes through `news` from now on."""
         # Calls wait for a block from the moment that the journal has it.
         self.replica.on_height.append(news.stands_anew)
         if self.mirrored is not None:
             self.mirrored.on_change.append(news.pooled)
 
     def not_ready_reason(self) -> str | None:
-        """Return the reason why the network should not be asked now, None if it is at the journal's head."""
         return self.replica.not_ready_reason()
 
     def announced_height(self) -> int | None:
-        """Return the number of the journal's head, None before that is known."""
         return self.replica.replica_lag.tip
 
     def reload(self, network: NetworkConfig) -> None:
-        """Replicate from the journal that a new configuration names, even after a record was refused."""
+        """Repeat the journal that a new configuration names, even after a record was refused."""
         if network.replica is not None:
             self._place = str(network.replica.address)
             self.presence.open = open_journal = opener(self._chain, network.replica.address)
@@ -173,7 +168,6 @@ class ReplicaService:
             self._hub.syncing.announce(self.replica.progress)
 
     async def tell_status(self) -> dict[str, Any]:
-        """Return the result of `wsnode_status`."""
         replica = self.replica
         tip = replica.replica_lag.tip
         return {
@@ -189,7 +183,6 @@ class ReplicaService:
         }
 
     def figures(self) -> list[MetricValue]:
-        """Return the metrics of the replica, for `/metrics`."""
         counts = msgspec.structs.asdict(self.delivery.counts)
         return [
             *figures_of(self.replica, self.presence),

@@ -1,4 +1,4 @@
-"""Pool of a network that is one with the pools of all nodes of its journal."""
+"""Pool of a network that is shared with all nodes of its journal."""
 
 import msgspec
 
@@ -28,9 +28,7 @@ def mirroring(
 def standby(
     chain: Chain, pool: TransactionPool, config: JournalConfig, publisher: JournalPublisher
 ) -> MirrorTask:
-    """Return the task that copies the writer's pool while another process writes the journal, for a
-    standby.
-    """
+    """Return a task that copies the writer's pool while another process writes the journal."""
     report = publisher.report
     return MirrorTask(
         Mirror(pool, NullObserver()),
@@ -51,7 +49,7 @@ def pooled_together(
 ) -> Network:
     """Return `network` with a task that publishes its pool while this process writes the journal.
 
-    `mirrored` copies the pool of another writer meanwhile.
+    `mirrored` copies the pool of another writer at other times.
     """
 
     def lease() -> Lease | None:

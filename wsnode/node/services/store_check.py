@@ -1,6 +1,6 @@
-"""Check of a network's open stores, each second.
+"""Check of a network's open stores, once a second.
 
-It fails if a file is not in its place, if LMDB refuses a store, or if a read has met a damaged row.
+A store fails if a file is not at its path, if LMDB refuses it, or if a read has met a damaged row.
 """
 
 import logging
@@ -34,7 +34,7 @@ class OpenChain(Protocol):
     """Open chain of either family."""
 
     def require_usable(self) -> None:
-        """Return if the chain's stores can be used.
+        """Check that the chain's stores can be used.
 
         Raises:
             StoreMovedError: A file is not where it was opened.
@@ -43,18 +43,17 @@ class OpenChain(Protocol):
         """
 
     @property
-    def damaged(self) -> int:
-        """Return the number of reads of this process that have met a damaged row."""
+    def damaged(self) -> int: ...
 
 
 class StoreCheck:
     """Check of the stores of a network's chains.
 
-    A folder that was deleted, moved or replaced makes the network not ready until its files are back; changes
-    are refused meanwhile. A store ends the process if LMDB refuses it after a failed write and the engine
-    cannot open it again; `raise_failure` raises its error in the end. A damaged row makes the network not
-    ready until its folder is opened again, because other damage may not be known. The other processes of the
-    node serve the same files, so they are notified.
+    If a folder was deleted, moved or replaced, the network is not ready until its files are back, and refuses
+    changes. If LMDB refuses a store after a failed write and the engine cannot open it again, the process
+    ends, and `raise_failure` raises the store's error. After a damaged row the network is not ready until its
+    folder is opened again, because other damage may be unknown. The other processes of the node serve the
+    same files, so they are notified.
     """
 
     def __init__(
@@ -62,7 +61,7 @@ class StoreCheck:
     ) -> None:
         """Prepare to check `chains`.
 
-        `tell` is called with the text of a damaged row. `told` returns the text of one that another process
+        `tell` is called with the text of a damaged row. `told` returns the text of a row that another process
         has met, None without one.
         """
         self._chains = chains
@@ -88,7 +87,6 @@ class StoreCheck:
         return self._told() if found is None else str(found)
 
     def figures(self) -> list[MetricValue]:
-        """Return the metrics of the stores."""
         return [MetricValue("wsnode_store_damaged_total", sum(chain.damaged for chain in self._chains))]
 
     async def run(self) -> None:
@@ -110,7 +108,7 @@ class StoreCheck:
             await trio.sleep(CHECK_SECONDS)
 
     def raise_failure(self) -> None:
-        """Raise the failure that has ended the check, if there is one.
+        """Raise the error of the store that has ended the process, if there is one.
 
         Raises:
             StoreFailedError: A store has failed.

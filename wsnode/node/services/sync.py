@@ -1,4 +1,4 @@
-"""Network that follows other nodes: its follower, and its answers to the server."""
+"""Network that follows other nodes: its follower, its status and its metrics."""
 
 import logging
 import time
@@ -44,7 +44,7 @@ class PoolChangeSource(Protocol):
 
 
 class LoggedProgress:
-    """Log of the progress while blocks are caught up with."""
+    """Log of the progress of range sync."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
@@ -90,18 +90,14 @@ class LocalSync:
         self._chain = chain
         self._hub = hub
         self.mirrored: PoolChangeSource | None = None
-        """Task that copies the writer's pool while another process writes the journal; None without a shared
-        pool.
-        """
+        """Task that copies the writer's pool while another process writes the journal, or None."""
         self.follower.on_stage.append(self._tell)
 
     @property
     def following(self) -> Follower:
-        """Return the reporter of the sync status for the network's methods."""
         return self.follower
 
     def not_ready_reason(self) -> str | None:
-        """Return the reason why the network should not be asked now, None if it is ready."""
         return self.follower.not_ready_reason()
 
     def announced_height(self) -> int | None:
@@ -110,11 +106,10 @@ class LocalSync:
 
     @property
     def background(self) -> Sequence[Callable[[], Awaitable[None]]]:
-        """Return the task that runs as long as the network is served."""
         return (self.follower.run,)
 
     async def send(self, encoded: bytes) -> None:
-        """Return once an upstream has taken a signed transaction of another process of this node.
+        """Send a signed transaction of another process of this node to the upstreams.
 
         Raises:
             SendFailedError: No upstream has taken it, or it is invalid.
@@ -128,8 +123,6 @@ class LocalSync:
         await self.follower.send(encoded)
 
     def tell(self, news: SyncEvents) -> None:
-        """Send events of the network to the other processes through `news` from now on."""
-
         def tell_heard(heard: Sequence[PooledTransaction]) -> None:
             news.heard([transaction.encoded for transaction in heard])
 
@@ -150,7 +143,6 @@ class LocalSync:
             self.follower.follow(addresses(network.follow), agreeing(network.follow), beacons)
 
     def figures(self) -> list[MetricValue]:
-        """Return the metrics of following, for `/metrics`."""
         follower = self.follower
         stopped = follower.stage is SyncStage.STOPPED
         unstored = follower.stage is SyncStage.UNSTORED
@@ -176,7 +168,7 @@ class LocalSync:
 
 
 def upstream_figures(upstream: Upstream, prefix: str = "wsnode_upstream") -> list[MetricValue]:
-    """Return the numbers of an upstream, whose names begin with a prefix."""
+    """Return the metrics of an upstream; `prefix` is the beginning of their names."""
     named, score = {"upstream": str(upstream)}, upstream.client.score
     figures = [
         MetricValue(f"{prefix}_followed", upstream.is_usable, named),
@@ -192,7 +184,7 @@ def upstream_figures(upstream: Upstream, prefix: str = "wsnode_upstream") -> lis
 
 
 def anchor_figures(anchor: HeadAnchor) -> list[MetricValue]:
-    """Return the metrics of proofs of the head."""
+    """Return the metrics of the head's proofs."""
     figures: list[MetricValue] = []
     for node in anchor.nodes:
         named = {"beacon": str(node)}
@@ -236,7 +228,7 @@ def checkpoint_of(follow_config: FollowConfig) -> Hash32 | None:
 
 
 def anchor_settings(follow_config: FollowConfig, spec: ChainSpec) -> AnchorSettings | None:
-    """Return the settings of proofs of the head, None without a beacon node.
+    """Return the settings for proofs of the head, None without a beacon node.
 
     Raises:
         ConfigurationError: The beacon chain's configuration cannot be read, or the chain has no beacon chain.
@@ -276,7 +268,7 @@ def _config_of(config_file: str | None) -> Config:
 
 
 def _beacon_chain(config: Config, spec: ChainSpec) -> BeaconChain | None:
-    """Return the beacon chain of an execution chain, None if beacon nodes are to report it."""
+    """Return the beacon chain of an execution chain; None if beacon nodes report it."""
     if not config:
         return CHAINS.get(spec.chain_id)
     if not {GENESIS_ROOT, GENESIS_TIME} <= config.keys():

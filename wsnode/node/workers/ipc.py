@@ -1,4 +1,4 @@
-"""Channel between the parent and a worker: messages in order, each with or without a file descriptor."""
+"""Channel between the master and a worker: messages in order, each with or without a file descriptor."""
 
 import contextlib
 import errno
@@ -15,16 +15,17 @@ import trio
 from wsnode.untrusted.decoding import MalformedError, MsgpackDecoder
 
 INLINE_BYTES: Final = 32 * 1024
-"""Bytes from which on a message is sent as the descriptor of a memory file: a socket accepts some 200 KiB in
-one call.
+"""Bytes from which a message is sent as the descriptor of a memory file.
+
+A socket accepts some 200 KiB in one call.
 """
 RECEIVE_BYTES: Final = 2 * INLINE_BYTES
 MAX_BYTES: Final = 16 << 20
-"""Maximum number of bytes of a message; transactions come in parts of a megabyte."""
+"""Maximum bytes of a message; transactions are sent in parts of a megabyte."""
 AT_ONCE: Final = 64
 """Messages that are received before other tasks get a turn."""
 AGAIN_SECONDS: Final = 0.01
-"""Seconds before a message is sent again, where the socket has room and cannot take it."""
+"""Pause in seconds after the socket had room and refused a message."""
 MAX_DESCRIPTORS: Final = 2
 DESCRIPTOR_BYTES: Final = 4
 _SPACE: Final = socket.CMSG_LEN(MAX_DESCRIPTORS * DESCRIPTOR_BYTES)
@@ -38,20 +39,17 @@ class PeerClosedError(Exception):
 
 
 class UnreadableMessageError(Exception):
-    """Error of data that is no message of the other process, in one line."""
+    """Error of data that is no message of the other process."""
 
 
 class DescriptorsTruncatedError(Exception):
-    """Error of a message that has arrived without its contents, because this process can open no more
-    files.
-    """
+    """Error of a message that has arrived without its contents, since no file could be opened."""
 
 
 class IpcChannel(Generic[Received]):
     """One end of a channel; `Received` is the type of the messages of the other end.
 
-    The other process may have been taken over by an attacker: its messages are bounded, and keep no file open
-    here.
+    An attacker may control the other process: its messages are bounded, and keep no file open here.
     """
 
     def __init__(self, end: socket.socket, received: Any) -> None:
@@ -67,7 +65,7 @@ class IpcChannel(Generic[Received]):
 
     @classmethod
     def of_descriptor(cls, descriptor: int, received: Any) -> Self:
-        """Return the end whose descriptor was passed to this process."""
+        """Return the end whose descriptor this process has inherited."""
         return cls(socket.socket(fileno=descriptor), received)
 
     def send_nowait(self, message: msgspec.Struct, descriptor: int | None = None) -> bool:
@@ -126,7 +124,7 @@ class IpcChannel(Generic[Received]):
             self._has_waiting = trio.Event()
 
     async def receive(self) -> tuple[Received, int | None]:
-        """Return the next message and its descriptor, None if its type brings none.
+        """Return the next message and its descriptor, None if its type has none.
 
         Raises:
             PeerClosedError: The other process has ended, and all its messages were received.
@@ -143,7 +141,7 @@ class IpcChannel(Generic[Received]):
         return received
 
     def receive_nowait(self) -> tuple[Received, int | None] | None:
-        """Return the next message and its descriptor as `receive` does, None if no message is there.
+        """Return the next message and its descriptor as `receive` does, None if none has arrived.
 
         Raises:
             PeerClosedError: The other process has ended, and all its messages were received.
@@ -169,7 +167,6 @@ class IpcChannel(Generic[Received]):
             return message, descriptors.pop(0) if brings and descriptors else None
 
     def close(self) -> None:
-        """Close this end."""
         if self._end.fileno() != -1:
             trio.lowlevel.notify_closing(self._end)
             self._end.close()
@@ -214,7 +211,7 @@ def _in_memory(body: bytes) -> Iterator[int]:
 
 @contextlib.contextmanager
 def _closing(descriptors: list[int]) -> Iterator[list[int]]:
-    """Close the descriptors that are still in the list at the end."""
+    """Close the descriptors that are in the list at the end of the block."""
     try:
         yield descriptors
     finally:
@@ -235,7 +232,7 @@ def _read_memory(memory: int) -> bytes:
     """Return the contents of a message in a memory file.
 
     Raises:
-        UnreadableMessageError: It is too long, or the file is another kind, whose reads could block.
+        UnreadableMessageError: The message is too long, or the file is another kind, whose reads could block.
     """
     try:
         # Only memory has seals (memfd_create(2)).
@@ -249,5 +246,5 @@ def _read_memory(memory: int) -> bytes:
 
 
 def ends() -> tuple[socket.socket, socket.socket]:
-    """Return the two ends of a new pair."""
+    """Return the two ends of a new channel."""
     return socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)

@@ -1,4 +1,4 @@
-"""Messages between the parent and its workers."""
+"""Messages between the master and its workers."""
 
 from collections.abc import Iterable, Iterator
 from typing import ClassVar, Final
@@ -8,18 +8,15 @@ import msgspec
 from wsnode.server.observability.families import Family
 
 FOLLOWS: Final = 0
-"""Number of the process that follows other nodes or a journal and writes the chains; it serves no clients."""
+"""Number of the process that follows other nodes or a journal and writes the chains; it has no clients."""
 HEARTBEAT_SECONDS: Final = 1.0
 """Seconds between two heartbeats of a process."""
 SILENT_SECONDS: Final = 3.0
-"""Seconds without a message after which a process is silent: it is not waited for, and gets no connections.
-"""
+"""Seconds without a message after which a process is silent: it is not asked, and gets no connections."""
 
 
 PART_BYTES: Final = 1 << 20
-"""Maximum number of bytes of the transactions in one message; a larger transaction is alone in its
-message.
-"""
+"""Maximum bytes of transactions in one message; a larger transaction has a message of its own."""
 
 
 class WorkerMessage(msgspec.Struct, frozen=True, array_like=True, tag=True):
@@ -30,7 +27,7 @@ class WorkerMessage(msgspec.Struct, frozen=True, array_like=True, tag=True):
 
 
 class ProcessMetrics(msgspec.Struct, frozen=True, array_like=True):
-    """Metrics of one worker or the sum of all, and whether it, or one of them, can take calls."""
+    """Metrics of one worker, or the sum of all; `is_ready` is True if it, or one of them, can take calls."""
 
     families: list[Family]
     is_ready: bool
@@ -44,44 +41,41 @@ class ServeConnection(WorkerMessage, frozen=True):
 
 
 class Configure(WorkerMessage, frozen=True):
-    """Configuration of the node: the first message to a worker, and sent whenever it was read again."""
+    """Configuration of the node in JSON: the first message to a worker, repeated after each reload."""
 
     config: bytes
-    """The configuration in JSON."""
 
 
 class Drain(WorkerMessage, frozen=True):
     """Order to end: for a restart of the service, or for good.
 
-    From a worker it is the notice that a signal asked it to end: it waits for the order, and should get no
-    more connections.
+    A worker that received a signal sends it as well: it waits for the order, and should get no more
+    connections.
     """
 
     restarts: bool
     is_immediate: bool = False
-    """True if clients are not waited for; only for a worker that drains."""
+    """True if the end does not wait for clients; only for a worker that drains."""
 
 
 class Started(WorkerMessage, frozen=True):
-    """Notice of a worker: it can serve connections, or cannot start."""
+    """Report of a worker: it can serve connections, or cannot start."""
 
     failure: str | None = None
-    """Reason why it cannot start, in one line."""
+    """Reason why it cannot start."""
 
 
 class Heartbeat(WorkerMessage, frozen=True):
-    """Notice that the event loop of the process runs."""
+    """Report that the event loop of the process runs."""
 
     ended: int = 0
     """Number of connections of the worker that have ended since its last heartbeat."""
     is_full: bool | None = None
-    """True if the worker has no free files for connections, False if it has some again; None if nothing has
-    changed.
-    """
+    """True if the worker has no free files for connections, False if it has some again, else None."""
 
 
 class MetricsRequest(WorkerMessage, frozen=True):
-    """Request for a `MetricsResponse` with this number: of a worker's metrics, or by a worker of all."""
+    """Request for a `MetricsResponse` with this number: the metrics of a worker, or from a worker of all."""
 
     number: int
 
@@ -94,7 +88,7 @@ class MetricsResponse(WorkerMessage, frozen=True):
 
 
 class PoolUpdateRequest(WorkerMessage, frozen=True):
-    """Transactions that the pool of a worker is to add and to drop, or from a worker those of others."""
+    """Transactions for a worker's pool to add and to drop; from a worker, for the pools of the others."""
 
     number: int
     """Number of the `PoolUpdateResponse` that answers it; 0 if none does."""
@@ -104,20 +98,20 @@ class PoolUpdateRequest(WorkerMessage, frozen=True):
     dropped: list[bytes] = []
     """Hashes of transactions that the pool of another machine has dropped; from the process that follows."""
     slot: int | None = None
-    """Row of the one worker to which a pool is dumped, None for all others."""
+    """Slot of the one worker to which a pool is dumped, None for all others."""
 
 
 class PoolUpdateResponse(WorkerMessage, frozen=True):
-    """Notice of a worker that its pool has the acceptable transactions of the request with this number.
+    """Report of a worker that its pool has the acceptable transactions of the request `number`.
 
-    From the parent: all other workers have them, or are not waited for.
+    From the master: all other workers have them, or do not answer in time.
     """
 
     number: int
 
 
 class PoolDumpRequest(WorkerMessage, frozen=True):
-    """Request for the contents of a worker's pools, as `PoolUpdateRequest`s for the worker with this row."""
+    """Request for the contents of a worker's pools, as `PoolUpdateRequest`s for the worker with this slot."""
 
     slot: int
 
@@ -151,7 +145,7 @@ class SyncRequest(WorkerMessage, frozen=True):
     transaction: bytes | None = None
     """Transaction to send to other nodes; None to return the status of the network."""
     slot: int = 0
-    """Row of the asking worker, set by the parent so that the answer finds it."""
+    """Slot of the asking worker, set by the master so that it can route the answer."""
 
 
 class SyncResponse(WorkerMessage, frozen=True):
@@ -166,9 +160,9 @@ class SyncResponse(WorkerMessage, frozen=True):
 
 
 class CorruptStore(WorkerMessage, frozen=True, tag="damaged"):
-    """A process has met a damaged row in a store of a network, which all have open.
+    """Report of a damaged row in a store of a network, which all processes have open.
 
-    From the parent the reason is None once no such process runs any more.
+    From the master, the reason is None once no process that met the row runs any more.
     """
 
     network: str

@@ -16,9 +16,7 @@ class PendingRequests(Generic[Answer]):
         self._waiting: dict[int, trio.MemorySendChannel[Answer]] = {}
 
     async def ask(self, post: Callable[[int], None], seconds: float) -> Answer | None:
-        """Have `post` send a request with its number; return the answer, None if none comes within
-        `seconds`.
-        """
+        """Have `post` send a request with a number; return the answer to it, None after `seconds`."""
         self._asked += 1
         number = self._asked
         send, receive = trio.open_memory_channel[Answer](1)
@@ -32,6 +30,6 @@ class PendingRequests(Generic[Answer]):
             self._waiting.pop(number, None)
 
     def answer(self, number: int, answer: Answer) -> None:
-        """Take an answer; drop it if nothing waits for it any more."""
+        """Record an answer; drop it if nothing waits for it any more."""
         if (waiting := self._waiting.pop(number, None)) is not None:
             waiting.send_nowait(answer)

@@ -1,4 +1,4 @@
-"""Run of a node with several workers, in the parent process; it opens no chain."""
+"""Run of a node with several workers, in the master process, which opens no chain."""
 
 import logging
 import signal
@@ -25,7 +25,7 @@ logger = logging.getLogger("wsnode.node")
 KILL_SECONDS = 0.95
 """Seconds in which workers have to end after the second signal."""
 CLOSING_SECONDS = 3.0
-"""Seconds beyond a worker's own grace periods, after which it is killed."""
+"""Seconds beyond a worker's own grace periods after which it is killed."""
 
 
 async def run(
@@ -33,8 +33,8 @@ async def run(
 ) -> None:
     """Serve with `config.workers` processes until SIGINT or SIGTERM.
 
-    `announce` gets the address once all workers are ready. On SIGHUP all take over what they can of the
-    configuration from `reread`; on SIGUSR1 they are replaced one by one.
+    `announce` gets the address once all workers are ready. On SIGHUP all processes apply the configuration
+    from `reread`; on SIGUSR1 workers are replaced one by one.
 
     Raises:
         ConfigurationError, OSError: The node cannot start.
@@ -99,7 +99,7 @@ class MultiProcessNode:
         self._parent.kill()
 
     def _reload(self) -> None:
-        """Give the workers another configuration; one that cannot be read changes nothing."""
+        """Send the workers another configuration; if it cannot be read, the old one stays."""
         self._config = config = read_again(self._reread) or self._config
         configure(config.log_level, config.log_format)
         # Workers read their keys again too, which lie in files of their own.

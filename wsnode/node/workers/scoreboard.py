@@ -1,9 +1,9 @@
 """Counters that all workers share: the rates of keys, and what each key and the node have open.
 
-The scoreboard is memory that the parent makes and each worker maps. A key has a place in it: one word for its
-credits, which any worker changes in one atomic step, one word for its spent credits, and in the row of each
-worker four words of this worker alone. The open connections of a key are the sum over all rows; the parent
-clears the row of a worker that has ended.
+The scoreboard is memory that the master makes and each worker maps. A key has one word for its credits,
+changed by any worker in one atomic step, one word for its spent credits, and four words for each worker,
+written by that worker alone. The open connections of a key are the sum over all workers; the master clears
+the slot of an ended worker.
 """
 
 import mmap
@@ -33,33 +33,31 @@ _COUNT_BITS: Final = 32
 
 
 class NoSlotError(Exception):
-    """Error of a scoreboard without a free row."""
+    """Error of a scoreboard without a free slot."""
 
 
 def make_memory() -> int:
-    """Return the descriptor of the memory of a new scoreboard; pages that are never written take up no
-    memory.
-    """
+    """Return the descriptor of a new scoreboard's memory; pages that are never written use none."""
     memory = os.memfd_create("scoreboard", os.MFD_CLOEXEC)
     os.ftruncate(memory, _BYTES)
     return memory
 
 
 class Scoreboard:
-    """Scoreboard in `memory`, a descriptor that stays the caller's."""
+    """Scoreboard in `memory`, a descriptor that the caller closes."""
 
     def __init__(self, memory: int) -> None:
         self.words = SharedWords(mmap.mmap(memory, _BYTES))
 
     def slot_of(self, network: str, digest: str) -> int | None:
-        """Return the place of a network's key by its hash, None if there are too many keys."""
+        """Return the index of a network's key by its hash, None if there are too many keys."""
         name = int.from_bytes(sha256(f"{network}\0{digest}".encode()).digest()[:8]) | 1
         return self.words.slot_of(_NAMES, KEYS, name)
 
     def rate_limiter_of(
         self, slot: int, network: str, digest: str, *, is_metered: bool = False
     ) -> "SharedRateLimiter | None":
-        """Return the counters of a key for the worker with this row, None if there are too many keys.
+        """Return the counters of a key for the worker with this slot, None if there are too many keys.
 
         Metered counters also sum the credits that all workers have spent.
         """
@@ -68,36 +66,34 @@ class Scoreboard:
         return (SharedCreditCountingRateLimiter if is_metered else SharedRateLimiter)(self.words, slot, place)
 
     def totals(self, slot: int) -> "SharedRateLimiter":
-        """Return the counters of the node for the worker with this row: its own and the sum over all
-        workers.
-        """
+        """Return the node's counters, for the worker with this slot."""
         place = self.slot_of(NODE, NODE)
         assert place is not None, "the first worker took it"
         return SharedRateLimiter(self.words, slot, place)
 
     def use_row(self, slot: int) -> None:
-        """Clear a row and count it from now on."""
+        """Clear a slot, which counts from now on."""
         self.clear_row(slot)
         self.words.store(_ROWS_USED, max(self.words.load(_ROWS_USED), slot + 1))
 
     def clear_row(self, slot: int) -> None:
-        """Set all counters of a row to 0."""
+        """Set all counters of a slot to 0."""
         used = next((place for place in range(KEYS) if not self.words.load(_NAMES + place)), KEYS)
         for field in range(_FIELDS):
             self.words.clear(_index(slot, field, 0), used)
 
 
 class ScoreboardSlots:
-    """Rows that no worker has."""
+    """Slots that no worker has."""
 
     def __init__(self) -> None:
         self._taken = set[int]()
 
     def take(self) -> int:
-        """Return a free row.
+        """Return a free slot.
 
         Raises:
-            NoSlotError: All rows are taken.
+            NoSlotError: All slots are taken.
         """
         for slot in range(ROWS):
             if slot not in self._taken:
@@ -106,12 +102,12 @@ class ScoreboardSlots:
         raise NoSlotError("all rows of the scoreboard are taken")
 
     def give_back(self, slot: int) -> None:
-        """Let another worker have a row."""
+        """Release a slot for another worker."""
         self._taken.discard(slot)
 
 
 class SharedRateLimiter:
-    """Use of one key by all workers, as one of them counts it."""
+    """Use of one key by all workers, seen from one of them."""
 
     def __init__(self, words: SharedWords, slot: int, place: int) -> None:
         self._words = words
@@ -121,26 +117,21 @@ class SharedRateLimiter:
 
     @property
     def connections(self) -> int:
-        """Return the number of open connections."""
         return self._sum(_CONNECTIONS)
 
     @property
     def subscriptions(self) -> int:
-        """Return the number of open subscriptions."""
         return self._sum(_SUBSCRIPTIONS)
 
     def add_connections(self, count: int) -> None:
-        """Add `count`, which may be negative, to the connections of this process."""
         self._own.add_connections(count)
         self._tell(_CONNECTIONS, self._own.connections)
 
     def add_subscriptions(self, count: int) -> None:
-        """Add `count`, which may be negative, to the subscriptions of this process."""
         self._own.add_subscriptions(count)
         self._tell(_SUBSCRIPTIONS, self._own.subscriptions)
 
     def charge(self, now: float, rate: CreditRate, cost: float) -> float:
-        """Charge credits, and return 0; if too few are left return the seconds until there are enough."""
         return self._words.charge(
             _CREDITS + self._place,
             now,
@@ -152,7 +143,6 @@ class SharedRateLimiter:
 
     @property
     def spent(self) -> float | None:
-        """Return None, since the credits count for this machine alone."""
         return None
 
     def full_at(self, _rate: CreditRate) -> float:
@@ -160,12 +150,10 @@ class SharedRateLimiter:
         return self._number(_CREDITS)
 
     def settle(self, _rate: CreditRate, full_at: float) -> None:
-        """Set the time at which all credits will be back."""
         (word,) = struct.unpack("<Q", struct.pack("<d", max(0.0, full_at)))
         self._words.store(_CREDITS + self._place, word)
 
     def count_call(self, second: int) -> None:
-        """Count a call of this process in a second of the clock."""
         own = self._own
         is_another = second != own.second
         own.count_call(second)
@@ -174,7 +162,6 @@ class SharedRateLimiter:
         self._tell(_SECOND, second << _COUNT_BITS | own.count)
 
     def calls_in(self, second: int) -> int:
-        """Return the number of calls in `second`, which is the last one or the one before it."""
         total = 0
         for slot in range(self._words.load(_ROWS_USED)):
             for field in (_SECOND, _SECOND_BEFORE):
@@ -205,7 +192,6 @@ class SharedCreditCountingRateLimiter(SharedRateLimiter):
         return self._number(_SPENT)
 
     def charge(self, now: float, rate: CreditRate, cost: float) -> float:
-        """Charge credits, and return 0; if too few are left return the seconds until there are enough."""
         seconds = super().charge(now, rate, cost)
         if not seconds:
             # At time 0 an endless bucket with one credit a second is the sum of what was charged.

@@ -43,39 +43,34 @@ class StarknetSync:
 
     @property
     def following(self) -> "StarknetSync":
-        """Return the reporter of the sync status for a network with only this chain."""
         return self
 
     @property
     def background(self) -> Sequence[Callable[[], Awaitable[None]]]:
-        """Return the tasks that run as long as the network is served."""
         return (self.follower.run,)
 
     @property
     def progress(self) -> SyncProgress | None:
-        """Return None, since no method of this family reports the progress."""
+        """Return None: no method of this family reports the progress."""
         return None
 
     @property
     def peers(self) -> int:
-        """Return the number of upstreams followed now."""
         return len(self.follower.upstreams.usable)
 
     async def send(self, encoded: bytes) -> None:
-        """Fail, since no method of a network with only this chain takes a transaction."""
+        """Fail: no method of a network with only this chain takes a transaction."""
         raise AssertionError(encoded)
 
     def tell(self, news: SyncEvents) -> None:
-        """Send events of the network to the other processes through `news` from now on."""
         self.follower.on_stage.append(news.stands_anew)
 
     def not_ready_reason(self) -> str | None:
-        """Return the reason why the network is not ready for requests, or None if it is."""
         found = self.follower.not_ready_reason()
         return None if found is None else f"alt: {found}"
 
     def announced_height(self) -> int | None:
-        """Return None, since no call of this family waits for a block."""
+        """Return None: no call of this family waits for a block."""
         return None
 
     def reload(self, network: NetworkConfig) -> None:
@@ -88,7 +83,6 @@ class StarknetSync:
         return self.follower.status()
 
     def figures(self) -> list[MetricValue]:
-        """Return the metrics of following, for `/metrics`."""
         follower = self.follower
 
         def valued(name: str, value: float) -> MetricValue:
@@ -119,7 +113,7 @@ class StarknetSync:
 
 
 def _checkpoint(config: FollowStarknetConfig) -> bytes | None:
-    """Return the configured hash of the first block, None if none is configured.
+    """Return the configured hash of the first block, None without one.
 
     Raises:
         ConfigurationError: The text is no felt.

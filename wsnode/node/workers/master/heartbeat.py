@@ -1,4 +1,4 @@
-"""Watch over processes: notices a silent one, and ends one that hangs."""
+"""Detection of silent processes, and the end of hung ones."""
 
 import logging
 from collections.abc import Callable
@@ -11,9 +11,9 @@ from wsnode.node.workers.messages import SILENT_SECONDS
 
 LOOK_SECONDS: Final = 0.5
 HUNG_SECONDS: Final = 30.0
-"""Seconds without a message after which a process hangs, and is ended."""
+"""Seconds without a message after which a process counts as hung and is ended."""
 ABORT_SECONDS: Final = 2.0
-"""Seconds in which a hanging process can print its stacks, before it is killed."""
+"""Seconds for a hung process to print its stacks before it is killed."""
 
 logger = logging.getLogger("wsnode.workers")
 
@@ -21,9 +21,9 @@ logger = logging.getLogger("wsnode.workers")
 async def watch(
     worker: WorkerProcess, on_silent: Callable[[WorkerProcess], None], on_hung: Callable[[], None]
 ) -> None:
-    """Return once a process was ended because it hangs; call `on_silent` whenever it stops reporting.
+    """Watch a process until it hangs, and end it then; call `on_silent` whenever it stops reporting.
 
-    It is watched from the moment at which it is ready: until then it may take long to open its stores.
+    The watch begins once the process is ready: until then it may take long to open its stores.
     """
     await worker.ready.wait()
     while worker.silence < HUNG_SECONDS:
@@ -48,7 +48,7 @@ async def _look_again(worker: WorkerProcess) -> None:
 
 
 def note_heard(worker: WorkerProcess) -> None:
-    """Note that a process has sent a message."""
+    """Record a message of a process."""
     if worker.is_silent:
         logger.warning("%s reports again after %.0f s", worker.name, worker.silence)
     worker.silence = 0.0

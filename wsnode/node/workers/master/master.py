@@ -1,6 +1,4 @@
-"""Parent process: accepts connections, gives each to the worker with the fewest, and keeps workers
-running.
-"""
+"""Master process: accepts connections, gives each to the worker with the fewest, replaces ended workers."""
 
 import logging
 import socket
@@ -43,12 +41,12 @@ from wsnode.server.observability.supervisor import log_failure
 from wsnode.server.transport.sockets import accept_each
 
 HELD_SECONDS: Final = 3.0
-"""Seconds for which a connection waits for a worker in its start, before another worker gets it."""
+"""Seconds for which a connection waits for a starting worker before another worker gets it."""
 MAX_HELD: Final = 4096
 MAX_STARTS: Final = 5
 """Starts of one worker before the node gives up, if each process is killed before it is ready."""
 AGAIN_SECONDS: Final = 0.01
-"""Seconds before a connection is passed on again, where no worker could take it."""
+"""Pause in seconds after no worker could take a connection."""
 
 Question = TypeVar("Question")
 
@@ -56,18 +54,16 @@ logger = logging.getLogger("wsnode.workers")
 
 
 class StartError(Exception):
-    """Error of a configuration with which no worker can serve, in one line."""
+    """Error of a configuration with which no worker can serve."""
 
 
 class Master:
-    """Parent of the workers 1 to `count`, and perhaps of a process that follows; it replaces each that
-    ends.
-    """
+    """Parent of the workers 1 to `count`, and of the process that follows, if there is one."""
 
     def __init__(self, count: int, config: bytes, *, follows: bool = False) -> None:
         """Prepare to start workers with `config`, the node's configuration in JSON.
 
-        `follows`: True to start one more process, which follows other nodes and writes the chains.
+        With `follows` one more process follows other nodes and writes the chains.
         """
         self.config = config
         self._seats: dict[int, WorkerProcess] = {}
@@ -92,11 +88,10 @@ class Master:
         *,
         task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED,
     ) -> None:
-        """Serve the connections of `listeners`, each with the number of its kind, until all workers have
-        ended.
+        """Serve the connections of `listeners`, each with its kind, until all workers have ended.
 
         Raises:
-            StartError: A worker says that it cannot start, before all are ready for the first time.
+            StartError: A worker reports that it cannot start, before all are ready for the first time.
         """
         async with trio.open_nursery() as self._nursery:
             for number in self._pauses:
@@ -124,7 +119,7 @@ class Master:
                 raise StartError(worker.failure or f"{worker.name} ended before it was ready")
 
     async def _is_started(self, number: int) -> bool:
-        """Return True once a process is ready, or the successor of a killed one; False if it cannot start."""
+        """Return True once a process, or the successor of a killed one, is ready, else False."""
         for _ in range(MAX_STARTS):
             worker = self._seats[number]
             await _wait_either(worker.ready, worker.ended)
@@ -135,7 +130,7 @@ class Master:
         return False
 
     def configure(self, config: bytes) -> None:
-        """Put another configuration in force, also for workers to come."""
+        """Replace the configuration of all workers, including those to come."""
         self.config = config
         for worker in self._all:
             worker.post(Configure(config))
@@ -207,7 +202,7 @@ class Master:
         self._nursery.start_soon(self._keep, worker, pause)
 
     async def _keep(self, worker: WorkerProcess, pause: float) -> None:
-        """Start a worker after `pause` seconds, listen to it until it ends, and start its successor."""
+        """Start a worker after `pause` seconds, handle its messages to its end, and start its successor."""
         self._all.add(worker)
         if worker.held is not None:
             self._nursery.start_soon(self._give_again_later, worker)
@@ -249,7 +244,7 @@ class Master:
             channel.close()
 
     def _pass_by(self, worker: WorkerProcess) -> None:
-        """Give other workers the connections that a worker has not received."""
+        """Give the connections that a worker has not received to other workers."""
         self._nursery.start_soon(self._give_unread, worker)
 
     async def _give_unread(self, worker: WorkerProcess) -> None:
@@ -296,9 +291,7 @@ class Master:
         answer: Callable[[WorkerProcess, Question], Awaitable[None]],
         question: Question,
     ) -> None:
-        """Begin to answer a question of a worker, once fewer than `MAX_QUESTIONS` of its questions are
-        open.
-        """
+        """Begin to answer a worker's question, once fewer than `MAX_QUESTIONS` of its questions are open."""
 
         async def answer_it() -> None:
             try:
@@ -403,7 +396,7 @@ class Master:
         await accept_each(listener, give, logger, self._metrics.note_failure)
 
     def _place(self, connected: socket.socket, kind: int) -> bool:
-        """Give a connection to the worker with the fewest that can take it; return False if none can now."""
+        """Give a connection to the worker with the fewest that can take it; return False if none can."""
         workers = [worker for worker in self._seats.values() if not worker.follows]
         is_full = sum(len(worker.held or ()) for worker in workers) >= MAX_HELD
         for worker in by_load(workers):
@@ -417,8 +410,6 @@ class Master:
 
 
 async def _wait_either(*events: trio.Event) -> None:
-    """Wait until one of the events has happened."""
-
     async def cancel_after(event: trio.Event) -> None:
         await event.wait()
         nursery.cancel_scope.cancel()

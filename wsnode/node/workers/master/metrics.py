@@ -1,4 +1,4 @@
-"""Metrics of all workers, ended ones included: their sum, for the worker whose client asks for it."""
+"""Sum of the metrics of all workers, including ended ones."""
 
 import time
 from collections.abc import Container, Hashable, Iterable, Set
@@ -22,9 +22,7 @@ class MetricsSum:
         self._reports: dict[Hashable, ProcessMetrics] = {}
         self._gone: list[Family] = []
         self.dropped = 0
-        """Number of metric families and samples dropped from reports: undeclared ones, and those beyond the
-        bounds of a report.
-        """
+        """Number of dropped metric families and samples: undeclared ones, and those beyond the bounds."""
 
     def note(self, worker: Hashable, report: ProcessMetrics) -> None:
         """Replace a worker's last report by the declared part of a new one."""
@@ -32,13 +30,13 @@ class MetricsSum:
         self._reports[worker] = ProcessMetrics(self._kept(keep_first(families)), report.is_ready)
 
     def retire_counters(self, worker: Hashable) -> None:
-        """Keep the counters of a worker that has ended: a counter must not go back."""
+        """Keep the counters of a worker that has ended, since a counter must not decrease."""
         if (report := self._reports.pop(worker, None)) is not None:
             # Labels may differ from process to process.
             self._gone = self._kept(keep_first(added([self._gone, lasting(report.families)])))
 
     def total(self, own: Iterable[Family], *, answering: Container[Hashable]) -> ProcessMetrics:
-        """Return the sum, with the parent's own metrics; only workers that are `answering` can be ready."""
+        """Return the sum, with the master's own metrics; only workers that are `answering` can be ready."""
         families = added([self._gone, *(report.families for report in self._reports.values())])
         families = added([self._kept(keep_first(families)), own])
         ready = (worker for worker, report in self._reports.items() if report.is_ready)
@@ -58,12 +56,12 @@ class MetricsAggregator:
         self._counts = MetricsSum()
         self._asked = self._ended = self._hung = self._failures = 0
         self._told: dict[WorkerProcess, int] = {}
-        """Number of the last question that each worker has answered."""
+        """Number of the last request that each worker has answered."""
         self._told_now = trio.lowlevel.ParkingLot()
         self._began = time.time()
 
     def note(self, worker: WorkerProcess, number: int, report: ProcessMetrics) -> None:
-        """Take a worker's report in answer to the question `number`; 0 if it was not asked."""
+        """Record a worker's report in answer to the request `number`; 0 if it was not requested."""
         self._told[worker] = max(number, self._told.get(worker, 0))
         self._counts.note(worker, report)
         self._told_now.unpark_all()
@@ -77,15 +75,15 @@ class MetricsAggregator:
         self._hung += 1
 
     def retire_counters(self, worker: WorkerProcess) -> None:
-        """Keep the counters of a worker that has ended."""
         self._told.pop(worker, None)
         self._ended += worker.ready.is_set()
         self._counts.retire_counters(worker)
         self._told_now.unpark_all()
 
     async def answer(self, asking: WorkerProcess, request: int) -> None:
-        """Send a worker the sum of all metrics; a worker that does not answer soon counts with its last
-        report.
+        """Send a worker the sum of all metrics.
+
+        A worker that does not answer within `REPORT_SECONDS` counts with its last report.
         """
         self._asked += 1
         number = self._asked

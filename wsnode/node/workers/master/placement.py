@@ -8,13 +8,11 @@ class LoadedWorker(Protocol):
     """Worker with its connections."""
 
     @property
-    def connections(self) -> int:
-        """Return the number of the worker's connections."""
-        ...
+    def connections(self) -> int: ...
 
     @property
     def last_given(self) -> int:
-        """Return the number of the last connection that was given to the worker."""
+        """Return the sequence number of the last connection that the worker was given."""
         ...
 
 
@@ -24,7 +22,7 @@ AnyLoadedWorker = TypeVar("AnyLoadedWorker", bound=LoadedWorker)
 def by_load(workers: Iterable[AnyLoadedWorker]) -> list[AnyLoadedWorker]:
     """Return the workers in the order in which they should get the next connection.
 
-    First is the one with the fewest connections; among equals, the one that has waited longest for one.
+    The worker with the fewest connections is first; among equals, the one whose last connection is oldest.
     """
     return sorted(workers, key=lambda worker: (worker.connections, worker.last_given))
 

@@ -1,4 +1,4 @@
-"""Routing of messages between the process that follows and the workers, through the parent."""
+"""Routing of messages between the process that follows and the workers, through the master."""
 
 from collections.abc import Iterator, Set
 
@@ -16,7 +16,7 @@ from wsnode.node.workers.messages import (
 
 
 class MessageRouter:
-    """Router of news from the process that follows to all workers, of their requests to it, and of damage."""
+    """Router of the follower's status to workers, of their requests to it, and of damage to all."""
 
     def __init__(self, workers: Set[WorkerProcess]) -> None:
         """Prepare to route between `workers`, the set of running processes at any time."""
@@ -24,10 +24,10 @@ class MessageRouter:
         self._standings: dict[str, SyncStatus] = {}
         """Last status of each network."""
         self._damage: dict[tuple[int, str], str] = {}
-        """Text of the damaged row that a process has met, by the row of the process and the network."""
+        """Text of the damaged row that a process has met, by the process's slot and the network."""
 
     def tell(self, message: SyncStatus | PendingTransactions | PoolUpdateRequest) -> None:
-        """Send news to all workers."""
+        """Send a message of the process that follows to all workers."""
         if isinstance(message, SyncStatus):
             self._standings[message.network] = message
         for worker in self._serving():
@@ -42,7 +42,7 @@ class MessageRouter:
             new.post(self._damage_of(network))
 
     def ask(self, origin: WorkerProcess, message: SyncRequest) -> None:
-        """Pass a request on to the process that follows; answer with a failure if it cannot be asked."""
+        """Pass a request on to the process that follows; answer with a failure if it cannot answer."""
         for worker in self._workers:
             if worker.follows and worker.can_answer:
                 worker.post(msgspec.structs.replace(message, slot=origin.slot))
@@ -56,7 +56,7 @@ class MessageRouter:
                 worker.post(message)
 
     def note_end(self, ended: WorkerProcess) -> None:
-        """Notify all workers of the end of the process that follows, and of the remaining damage."""
+        """Notify all workers if the process that follows has ended, and of the remaining damage."""
         if ended.follows:
             for status in self._standings.values():
                 why = "the process that follows has ended"
@@ -82,7 +82,6 @@ class MessageRouter:
         )
 
     def _hindrance(self) -> str:
-        """Return the reason why the process that follows cannot be asked."""
         is_silent = any(worker.follows and worker.is_silent for worker in self._workers)
         return f"the process that follows {'does not answer' if is_silent else 'is being started'}"
 

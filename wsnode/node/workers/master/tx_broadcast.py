@@ -20,17 +20,17 @@ class TxBroadcaster:
         self._workers = workers
         self._number = 0
         self._missing: dict[int, set[WorkerProcess]] = {}
-        """Workers that have not taken a broadcast yet, by its number."""
+        """Workers that have not confirmed a broadcast yet, by its number."""
         self._taken_now = trio.lowlevel.ParkingLot()
 
     def took(self, worker: WorkerProcess, number: int) -> None:
-        """Note that a worker has taken the transactions of a broadcast."""
+        """Record that a worker has taken the transactions of a broadcast."""
         if (missing := self._missing.get(number)) is not None:
             missing.discard(worker)
             self._taken_now.unpark_all()
 
     async def spread(self, origin: WorkerProcess, message: PoolUpdateRequest) -> None:
-        """Send transactions to all workers but `origin`, and notify `origin` when they have it."""
+        """Send transactions to all workers but `origin`; notify `origin` when they have them."""
         self._number += 1
         number = self._number
         others = {each for each in self._workers if each.stage is WorkerStage.SERVING and each is not origin}
@@ -56,5 +56,5 @@ class TxBroadcaster:
                 worker.post(PoolUpdateRequest(0, message.network, message.added))
 
     def note_end(self) -> None:
-        """Wait no more for a worker that has ended."""
+        """Stop waiting for a worker that has ended."""
         self._taken_now.unpark_all()

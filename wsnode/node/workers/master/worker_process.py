@@ -1,4 +1,4 @@
-"""Worker as its parent sees it: its process, its connections, and the connections that wait for its start."""
+"""Process of a worker, seen from its master: its connections, and those that wait for its start."""
 
 import contextlib
 import enum
@@ -17,11 +17,9 @@ from wsnode.server.observability.open_files import has_free_files
 
 MAX_QUESTIONS: Final = 256
 MAX_UNREAD: Final = 1024
-"""Maximum number of messages that may wait for a worker; with transactions, each has up to a megabyte."""
+"""Maximum number of messages that may wait for a worker; one with transactions has up to a megabyte."""
 COMMAND: Final = (sys.executable, "-P", "-m", "wsnode.node.workers.serving.worker")
-"""Command of a worker; `-P` keeps the current folder off Python's path, since other users' modules may be
-there.
-"""
+"""Command of a worker; `-P` keeps the current folder, where others may have put modules, off the path."""
 
 
 logger = logging.getLogger("wsnode.workers")
@@ -31,19 +29,19 @@ class WorkerStage(enum.Enum):
     """Stage of a worker's life."""
 
     COMING = enum.auto()
-    """Stage of a process that is being started, or is about to be."""
+    """Not ready yet: being started, or about to be."""
     SERVING = enum.auto()
     RETIRING = enum.auto()
-    """Stage of a process that keeps its connections and gets no more of them."""
+    """Ends once its connections have ended, and gets no more of them."""
 
 
 class WorkerProcess:
     """Process of a worker, from the decision to start it to its end."""
 
     def __init__(self, number: int, slot: int, *, holds: bool) -> None:
-        """Prepare a process with row `slot` of the scoreboard.
+        """Prepare a process with a slot of the scoreboard.
 
-        `holds`: True to keep connections for it until it is ready.
+        With `holds` connections wait for it until it is ready.
         """
         self.number = number
         """Number from 1 on, or `FOLLOWS`."""
@@ -52,29 +50,27 @@ class WorkerProcess:
         self.connections = 0
         self.last_given = 0
         self.held: list[tuple[socket.socket, int]] | None = [] if holds else None
-        """Accepted connections that wait for the worker, each with its listener's kind; None if none may
-        wait.
-        """
+        """Accepted connections that wait for the worker, each with its listener's kind; None if none may."""
         self.ready, self.ended = trio.Event(), trio.Event()
         self.serving_since = 0.0
         self.is_full = False
         """True if the worker has no free files for more connections."""
         self.questions = trio.Semaphore(MAX_QUESTIONS)
-        """Permits for the worker's questions to other processes; while all are taken, none of its messages is
-        read.
+        """Permits for the worker's questions to other processes.
+
+        While all are taken, none of the worker's messages is read.
         """
         self.silence = 0.0
-        """Seconds without a message of the worker, as far as this process ran in them."""
+        """Seconds without a message of the worker while this process ran."""
         self.failure: str | None = None
-        """Reason why the worker could not start, as it reported it; None if it did not."""
+        """Reason reported by the worker why it could not start, else None."""
         self.process: trio.Process | None = None
         self._channel: IpcChannel[ToParent] | None = None
         self._its_end: IpcChannel[ToWorker] | None = None
-        """Copy of the worker's own end of the channel: its unread messages stay when the process ends."""
+        """Copy of the worker's own end of the channel, so that unread messages survive the process."""
 
     @property
     def follows(self) -> bool:
-        """Return True if this is the process that follows."""
         return self.number == FOLLOWS
 
     @property
@@ -84,7 +80,7 @@ class WorkerProcess:
 
     @property
     def can_answer(self) -> bool:
-        """Return True if the worker serves and reports, so that it can be asked."""
+        """Return True if the worker serves and is not silent, so that it can be asked."""
         return self.stage is WorkerStage.SERVING and not self.is_silent
 
     @property
@@ -100,11 +96,10 @@ class WorkerProcess:
 
     @property
     def name(self) -> str:
-        """Return the worker's name in the log."""
         return "the process that follows" if self.follows else f"worker {self.number}"
 
     async def start(self, memory: int) -> IpcChannel[ToParent]:
-        """Start the process, and return this end of the channel to it; `memory` is that of the scoreboard."""
+        """Start the process, and return this end of the channel; `memory` is that of the scoreboard."""
         ours, theirs = ends()
         descriptors = theirs.fileno(), memory
         command: Sequence[str] = [*COMMAND, *map(str, (*descriptors, self.number, self.slot))]
@@ -118,7 +113,7 @@ class WorkerProcess:
         return self._channel
 
     async def wait_ended(self) -> None:
-        """Return once the process has ended; connections that it never received are in `held` then."""
+        """Return once the process has ended; `held` then has the connections that it never received."""
         assert self.process is not None, "it has been started"
         await self.process.wait()
         if self._its_end is not None:
@@ -128,14 +123,15 @@ class WorkerProcess:
             self._its_end = None
 
     def begin_serving(self) -> list[tuple[socket.socket, int]]:
-        """Note that the worker is ready, and return its waiting connections."""
+        """Record that the worker is ready, and return its waiting connections."""
         self.stage, self.serving_since = WorkerStage.SERVING, trio.current_time()
         self.ready.set()
         return self.give_up_held()
 
     def take(self, connected: socket.socket, kind: int) -> bool:
-        """Pass a connection to the worker, or keep it until it is ready; return False if it can take none
-        now.
+        """Pass a connection to the worker, or keep it until it is ready.
+
+        Returns False if neither is possible.
         """
         if self.held is not None:
             self.held.append((connected, kind))
@@ -152,7 +148,7 @@ class WorkerProcess:
         return True
 
     def take_back_unread(self) -> list[tuple[socket.socket, int]]:
-        """Return the connections that the worker has not received; its other messages still wait for it."""
+        """Return the connections that the worker has not received; other messages still wait for it."""
         if self._channel is None or self._its_end is None:
             return []
         unread = _read_unread(self._its_end)
@@ -161,13 +157,13 @@ class WorkerProcess:
         return unread.connections
 
     def give_up_held(self) -> list[tuple[socket.socket, int]]:
-        """Return the connections that wait for the worker, for others; no more wait for it from now on."""
+        """Return the connections that wait for the worker; no more wait from now on."""
         held, self.held = self.held or [], None
         self.connections -= len(held)
         return held
 
     def post(self, message: ToWorker) -> None:
-        """Send the worker a message if it has started; kill it if more than `MAX_UNREAD` wait for it."""
+        """Send the worker a message if it has started; kill it if more than `MAX_UNREAD` messages wait."""
         if self._channel is not None:
             self._channel.post(message)
             if self._channel.waiting > MAX_UNREAD:
@@ -175,7 +171,7 @@ class WorkerProcess:
                 self.kill()
 
     def retire(self, *, restarts: bool) -> None:
-        """Have the worker end unless it was asked to before; a process that is not ready yet is killed."""
+        """Have the worker end, unless this was done before; a process that is not ready is killed."""
         stage, self.stage = self.stage, WorkerStage.RETIRING
         if stage is WorkerStage.SERVING:
             self.post(Drain(restarts))
@@ -183,7 +179,7 @@ class WorkerProcess:
             self.kill()
 
     def abort(self) -> None:
-        """End the process with a trace of its threads, also if it is stopped."""
+        """End the process, which prints the stacks of its threads, even if it is stopped."""
         if self.process is not None:
             self.process.send_signal(signal.SIGABRT)
             self.process.send_signal(signal.SIGCONT)
@@ -200,13 +196,13 @@ class _Unread(NamedTuple):
     connections: list[tuple[socket.socket, int]]
     """Connections that were passed to it, each with its listener's kind."""
     lost: int
-    """Number of connections that are lost because this process could open no file for them."""
+    """Number of connections that are lost because no file could be opened for them."""
     messages: list[ToWorker]
-    """Other messages."""
+    """Messages other than connections."""
 
 
 def _read_unread(end: IpcChannel[ToWorker]) -> _Unread:
-    """Return the messages that wait at a worker's end, as far as this process can open files for them."""
+    """Return the messages that wait at a worker's end, as far as files can be opened for them."""
     connections, lost, messages = list[tuple[socket.socket, int]](), 0, list[ToWorker]()
     with contextlib.suppress(DescriptorsTruncatedError):
         while has_free_files() and (received := end.receive_nowait()) is not None:

@@ -1,4 +1,4 @@
-"""Notices to the parent when this process has no free files for connections, and when it has some again."""
+"""Reports to the master when this process has no free files for connections, and when it has some again."""
 
 import logging
 from typing import Final
@@ -11,13 +11,13 @@ from wsnode.server.observability.open_files import has_free_files, most_files
 
 LOOK_SECONDS: Final = 0.05
 WAIT_SECONDS: Final = 1.0
-"""Longest pause of all messages, in seconds; a waiting message may order the process to end."""
+"""Maximum seconds without reading messages; a waiting message may order the process to end."""
 
 logger = logging.getLogger("wsnode.workers")
 
 
 class FreeFiles:
-    """Free files of this process, as far as the parent has to know."""
+    """Detector of a lack of free files, which reports it to the master."""
 
     def __init__(self, channel: IpcChannel[ToWorker]) -> None:
         self._channel = channel
@@ -35,7 +35,7 @@ class FreeFiles:
             await self._has_some.wait()
 
     async def run(self) -> None:
-        """Notify the parent, for ever, when files have become free again."""
+        """Report to the master, for ever, when files have become free again."""
         while True:
             await self._is_wanting.wait()
             while not has_free_files():  # noqa: ASYNC110 - the system has no event for it

@@ -1,4 +1,4 @@
-"""Metrics of all workers of a node, which a worker requests from the parent."""
+"""Metrics of all workers of a node, which a worker requests from the master."""
 
 import trio
 
@@ -9,17 +9,16 @@ from wsnode.server.http.service import PageContent
 from wsnode.server.server import Server
 
 TIMEOUT_SECONDS = 2.0
-"""Seconds without an answer after which a worker reports itself alone: the parent may have ended."""
+"""Seconds without an answer after which a worker reports itself alone, as the master may have ended."""
 TELL_SECONDS = 1.0
-"""Seconds between reports of a worker that has done something; a killed worker loses the counts since then.
-"""
+"""Seconds between reports of a worker that has counted something; a killed worker loses later counts."""
 
 
 class WorkerMetricsClient:
-    """Client of the parent's metrics, which also answers the parent's requests."""
+    """Client of the master's metrics, which also answers the master's requests."""
 
     def __init__(self, server: Server, channel: IpcChannel[ToWorker], *, serves: bool = True) -> None:
-        """Prepare to report the metrics of `server`; `serves`: True if this process takes calls itself."""
+        """Prepare to report the metrics of `server`; `serves` is True if this process takes calls."""
         self._server = server
         self._serves = serves
         self._channel = channel
@@ -36,14 +35,14 @@ class WorkerMetricsClient:
         return (await self._ask()).is_ready
 
     def hear(self, message: MetricsRequest | MetricsResponse) -> None:
-        """Answer the parent's request, or take its answer."""
+        """Answer the master's request, or record its answer."""
         if isinstance(message, MetricsRequest):
             self._channel.post(MetricsResponse(message.number, self._report()))
         else:
             self._questions.answer(message.number, message.report)
 
     def tell(self) -> None:
-        """Report this worker's metrics to the parent."""
+        """Report this worker's metrics to the master."""
         self._channel.post(MetricsResponse(0, self._report()))
 
     async def keep_telling(self) -> None:

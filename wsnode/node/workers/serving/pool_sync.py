@@ -17,7 +17,7 @@ from wsnode.node.workers.messages import (
 from wsnode.node.workers.pending_requests import PendingRequests
 
 TIMEOUT_SECONDS: Final = 1.0
-"""Seconds for which a sender waits at most for other workers, since one of them may be ending."""
+"""Seconds for which a sender waits for other workers; one of them may be ending."""
 
 
 class PoolSync:
@@ -29,12 +29,11 @@ class PoolSync:
         self._questions = PendingRequests[None]()
 
     def join(self, network: str, pool: TransactionPool) -> Relay:
-        """Take transactions of other workers into `pool`; return the relay that hands them a transaction."""
+        """Take transactions of other workers into `pool`; return the relay that sends them a transaction."""
         self._pools[network] = pool
         return partial(self._relay, network)
 
     def hear(self, message: PoolUpdateRequest | PoolUpdateResponse | PoolDumpRequest) -> None:
-        """Handle a message of the parent."""
         match message:
             case PoolUpdateRequest(number, network, added, dropped):
                 self._update(network, added, dropped)
@@ -48,7 +47,7 @@ class PoolSync:
                         self._channel.post(PoolUpdateRequest(0, network, part, slot=slot))
 
     async def _relay(self, network: str, encoded: bytes) -> None:
-        """Return once all other workers have a transaction, or after `TIMEOUT_SECONDS`."""
+        """Send a transaction to all other workers; return once they have it, or after `TIMEOUT_SECONDS`."""
         await self._questions.ask(
             lambda number: self._channel.post(PoolUpdateRequest(number, network, [bytes(encoded)])),
             TIMEOUT_SECONDS,
@@ -57,7 +56,7 @@ class PoolSync:
     def _update(self, network: str, added: list[bytes], dropped: list[bytes]) -> None:
         """Add transactions to a network's pool, and drop others by their hashes.
 
-        A transaction that the pool refuses, such as one with a nonce already taken, is skipped.
+        Transactions that the pool refuses are skipped, such as one with a nonce already taken.
         """
         # Between two releases of a configuration others may have a network that this one does not have.
         if (pool := self._pools.get(network)) is None:

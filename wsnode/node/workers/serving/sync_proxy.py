@@ -1,4 +1,4 @@
-"""Network that another process of the node follows, as a worker sees it."""
+"""Sync service of a worker whose network another process follows."""
 
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
@@ -19,7 +19,7 @@ UNKNOWN: Final = "the process that follows has not reported its status"
 
 
 class SyncProxy:
-    """Stand-in for a follower, by the last status from the process that follows."""
+    """Sync service with the last status from another process."""
 
     background: Sequence[Callable[[], Awaitable[None]]] = ()
 
@@ -43,16 +43,14 @@ class SyncProxy:
         self._mode = mode
         self._status: SyncStatus | None = None
         self._heard = 0.0
-        """Time at which the status arrived, of trio's clock."""
+        """Time of arrival of the status, by trio's clock."""
 
     @property
     def following(self) -> Self:
-        """Return this proxy, which reports as a follower does."""
         return self
 
     @property
     def progress(self) -> SyncProgress | None:
-        """Return the first, present and highest block of the way to the head elsewhere, None at its end."""
         if self._status is None or self._status.progress is None:
             return None
         return SyncProgress(*self._status.progress)
@@ -63,9 +61,7 @@ class SyncProxy:
         return 0 if self._status is None else self._status.peers
 
     async def tell_status(self) -> dict[str, Any]:
-        """Return the result of `wsnode_status`; its `upstreams` are empty if the process that follows has
-        ended.
-        """
+        """Return the result of `wsnode_status`, without upstreams if the process that follows has ended."""
         found = await self._inquire()
         if found is not None:
             with suppress(MalformedError):
@@ -73,7 +69,6 @@ class SyncProxy:
         return {"mode": self._mode, "head": self._hub.head.members(), "upstreams": []}
 
     def not_ready_reason(self) -> str | None:
-        """Return the reason why this network should not be asked now, None if it is ready."""
         if self._status is None:
             return UNKNOWN
         silence = trio.current_time() - self._heard
@@ -82,11 +77,10 @@ class SyncProxy:
         return self._status.not_ready_reason
 
     def announced_height(self) -> int | None:
-        """Return the number of the highest block elsewhere, None if that is not known."""
         return None if self._status is None else self._status.height
 
     async def send(self, encoded: bytes) -> None:
-        """Return once a followed node has taken a signed transaction, and all processes of this node have it.
+        """Send a signed transaction by way of the process that follows, and to all processes of this node.
 
         Raises:
             SendFailedError: No node has taken it.
@@ -94,7 +88,7 @@ class SyncProxy:
         await self._send(encoded)
 
     def hear(self, message: SyncStatus | PendingTransactions) -> None:
-        """Take news from the process that follows."""
+        """Record a message of the process that follows."""
         if isinstance(message, PendingTransactions):
             self._announce(message)
             return
@@ -109,7 +103,7 @@ class SyncProxy:
             self._hub.pending.hear([PooledTransaction(self._spec, each) for each in message.encoded])
 
     def reload(self, _network: object) -> None:
-        """Do nothing, since the process that follows reads the configuration again too."""
+        """Do nothing: the process that follows reads the configuration itself."""
 
     def figures(self) -> list[MetricValue]:
         """Return no metrics, since the process that follows reports them."""

@@ -48,7 +48,7 @@ class SyncPublisher:
                 await trio.sleep(LOOK_SECONDS)
 
     async def answer(self, message: SyncRequest) -> None:
-        """Send a worker's transaction to other nodes, or the status of a followed network to the worker."""
+        """Send a worker's transaction to other nodes, or a network's status to the worker."""
         network, failure, status = self._networks.get(message.network), None, b""
         if message.transaction is None:
             status = b"" if network is None else await network.status()
@@ -70,7 +70,7 @@ class SyncPublisher:
 
 
 class _PublishedNetwork:
-    """Network as it is published to the workers; implements `SyncEvents`."""
+    """Followed network that reports to the workers; implements `SyncEvents`."""
 
     def __init__(
         self,
@@ -94,12 +94,10 @@ class _PublishedNetwork:
             self._channel.post(status)
 
     def heard(self, encoded: list[bytes]) -> None:
-        """Report pending transactions of other nodes."""
         for part in parts(encoded):
             self._channel.post(PendingTransactions(self._name, part))
 
     def pooled(self, encoded: list[bytes], dropped: list[bytes]) -> None:
-        """Report transactions that were copied from other nodes' pools, and the hashes of dropped ones."""
         for part in parts(encoded):
             self._channel.post(PoolUpdateRequest(0, self._name, part))
         if dropped:

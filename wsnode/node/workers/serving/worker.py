@@ -1,7 +1,7 @@
-"""Worker process: it gets its connections from the node's parent.
+"""Worker process, whose connections come from the master.
 
-`python -P -m wsnode.node.workers.serving.worker CHANNEL SCOREBOARD NUMBER ROW` takes the descriptors of its
-end of the channel and of the memory of the scoreboard, its number, and its row in the scoreboard. The first
+`python -P -m wsnode.node.workers.serving.worker CHANNEL SCOREBOARD NUMBER SLOT` takes the descriptors of its
+end of the channel and of the memory of the scoreboard, its number, and its slot in the scoreboard. The first
 message is its configuration.
 """
 
@@ -57,7 +57,7 @@ FOR_RESTART = Drain(restarts=True)
 
 
 def main() -> None:
-    """Serve until the parent orders the end, or has ended itself."""
+    """Serve until the master orders the end, or has ended itself."""
     # The parent ends a process that hangs by SIGABRT, which then prints where its threads are.
     faulthandler.enable()
     # A terminal signals all its processes; what the parent's signals mean for a worker, the parent says.
@@ -142,7 +142,7 @@ class _Worker:
                 ending.cancel_scope.cancel()
 
     async def _obey(self, reception: ConnectionAcceptor, nursery: trio.Nursery) -> Drain:
-        """Take connections until the parent orders the end, or has ended itself; return the order."""
+        """Serve connections until the master orders the end, or has ended itself; return the order."""
         while True:
             try:
                 message, descriptor = await self._channel.receive()
@@ -169,7 +169,6 @@ class _Worker:
                     self._hear(message)
 
     def _hear(self, message: ToWorker) -> None:
-        """Handle a message about other processes."""
         if isinstance(message, MetricsRequest | MetricsResponse):
             self._colleagues.hear(message)
         elif isinstance(message, News):
@@ -205,7 +204,7 @@ class _Worker:
             self._channel.post(Heartbeat(left))
 
     async def _beat(self) -> None:
-        """Send the parent a heartbeat every `HEARTBEAT_SECONDS`, for ever."""
+        """Send the master a heartbeat every `HEARTBEAT_SECONDS`, for ever."""
         while True:
             # A parent that reads nothing needs no more of them.
             if not self._channel.waiting:

@@ -1,4 +1,4 @@
-"""One of several processes of a node, as its networks see the others; implements `SiblingProcesses`."""
+"""Other processes of a node, seen from a worker; implements `SiblingProcesses`."""
 
 import logging
 from functools import partial
@@ -29,7 +29,7 @@ from wsnode.node.workers.serving.sync_publisher import SyncPublisher
 from wsnode.upstream.errors import SendFailedError
 
 TIMEOUT_SECONDS: Final = 12.0
-"""Seconds for which a sender waits: longer than the process that follows waits for its nodes."""
+"""Seconds for which a sender waits; the process that follows waits for other nodes for a shorter time."""
 INQUIRY_SECONDS: Final = 3.0
 
 logger = logging.getLogger("wsnode.workers")
@@ -57,10 +57,10 @@ class WorkerSiblings:
         writes: bool,
         is_first: bool = False,
     ) -> None:
-        """Prepare with row `slot` of the scoreboard.
+        """Prepare with a slot of the scoreboard.
 
-        `writes`: True if this process follows and writes for all of them. `is_first`: True if it logs, for
-        all of them, which chains are opened.
+        `writes` is True if this process follows and writes for all of them, `is_first` if it logs for all of
+        them which chains are opened.
         """
         self.writes = writes
         self.is_first = is_first
@@ -83,32 +83,26 @@ class WorkerSiblings:
         return rate_limiter
 
     def join(self, network: str, pool: TransactionPool) -> Relay:
-        """Take transactions of other processes into `pool`; return the relay that hands them a
-        transaction.
-        """
         return self._pools.join(network, pool)
 
     def follows(self, network: str, followed: LocalSyncService, journal: StatusReporter | None) -> None:
-        """Report to the other processes on a network that this process follows."""
         self.telling.follows(network, followed, journal)
 
     def followed(self, network: str, spec: ChainSpec, hub: Hub, relay: Relay | None, mode: str) -> SyncProxy:
-        """Return the stand-in for a follower in another process."""
+        """Return the sync service of a network that another process follows."""
         inquire = partial(self._inquire, network)
         made = SyncProxy(spec, hub, partial(self._send, network, relay), inquire, mode)
         self._elsewhere[network] = made
         return made
 
     def tell_damage(self, network: str, reason: str) -> None:
-        """Notify the other processes that this one has read a damaged row in a network's store."""
         self._channel.post(CorruptStore(network, reason))
 
     def told_damage(self, network: str) -> str | None:
-        """Return what a process has met in a network's store, None if none has."""
         return self._damage.get(network)
 
     def hear(self, message: News) -> None:
-        """Take news of the other processes from the parent."""
+        """Record a message of the other processes, which the master has sent."""
         match message:
             case CorruptStore(network, reason):
                 self._damage[network] = reason
