@@ -117,7 +117,7 @@ def common(options: Mapping[str, Any]) -> DevelopmentOptions:
 
 
 def development_limits(given: Mapping[str, Any]) -> "AllLimits":
-    """Return the limits of a development chain, with the given ones in place of defaults.
+    """Return the limits of a development chain, with the `given` values in place of its defaults.
 
     Raises:
         click.BadParameter: A limit's name is unknown, or its value is invalid.
@@ -152,7 +152,7 @@ def demo(*, block_time: float, journal: str | None, **options: Any) -> None:
 
 
 def read_fork(_context: click.Context, _option: click.Parameter, name: str | None) -> str | None:
-    """Return the fork of a name in any case, with or without marks between its words; None without a name."""
+    """Return the fork with a name in any case, with or without marks between words; None without a name."""
     if name is None:
         return None
     plain = name.lower().replace("-", "").replace("_", "").replace(" ", "").removesuffix("whistle")

@@ -58,7 +58,7 @@ def _print_tables(data: Path, *, as_json: bool) -> None:
 
 @contextmanager
 def unreadable_status() -> Iterator[None]:
-    """Give a failure another exit status than that of a folder with faults."""
+    """End with status 2 in place of 1, the status of a folder with faults."""
     try:
         yield
     except SystemExit as ended:

@@ -198,7 +198,7 @@ def follow(
 
 
 def require_folder(data: Path) -> None:
-    """Refuse a new folder without a checkpoint: only an old one may have a light client to continue from."""
+    """Refuse to begin a new folder without a checkpoint; a light client in an old folder continues."""
     from wsnode.node.chains import ETHEREUM_FOLDER
     from wsnode.sync.errors import NO_CHECKPOINT
 
@@ -207,7 +207,7 @@ def require_folder(data: Path) -> None:
 
 
 def begin(data: Path, genesis: bytes | None, kind: "FolderKind") -> None:
-    """Make the chain of a genesis in a folder, or check that the folder has this genesis and kind."""
+    """Begin the chain of a genesis in a folder, or check that the folder has this genesis and kind."""
     from wsnode.ethereum.chain import Chain
     from wsnode.node.chains import ETHEREUM_FOLDER
 

@@ -1,4 +1,4 @@
-"""`wsnode import`: chains from files."""
+"""Command `wsnode import`, for chains from files."""
 
 import sys
 from collections.abc import Callable, Sequence
@@ -119,7 +119,7 @@ def import_alt(
 
 
 def give_back(release_free_pages: Callable[[], object]) -> None:
-    """Release free pages; print a note if that fails, since the imported blocks are stored all the same."""
+    """Release free pages; a failure is only noted, since the imported blocks are stored."""
     from wsnode.store.environment import StoreError
 
     try:

@@ -1,6 +1,4 @@
-"""`wsnode keys`: make, list and revoke the API keys of a data folder; a running server follows
-immediately.
-"""
+"""Command `wsnode keys`: makes, lists and revokes the API keys of a data folder."""
 
 import math
 from pathlib import Path

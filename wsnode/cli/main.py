@@ -1,7 +1,7 @@
 """Command line: `wsnode demo`, `dev`, `import`, `serve`, `follow`, `config`, `keys`, `verify` ….
 
 A command's module is imported when the command is run or listed, and imports chain and server when the
-command runs. `--help` and wrong usage are answered before those are loaded; no command loads another's.
+command runs. `--help` and wrong usage need neither of them; no command loads the module of another.
 """
 
 from typing import Final

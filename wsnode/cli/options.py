@@ -1,4 +1,4 @@
-"""Parts that commands share: the form of their help, options, and the settings from options."""
+"""Options that commands share, the form of their help, and the settings from options."""
 
 import math
 import re
@@ -18,10 +18,10 @@ if TYPE_CHECKING:
 
 LOG_LEVELS = ("debug", "info", "warning", "error")
 FILE = click.Path(path_type=Path)
-"""Path that need not exist: its reader reports errors."""
+"""Path that need not exist, since its reader reports errors."""
 
 WHOLE_SENTENCE = 1000
-"""Characters of help beyond the first sentence of any command."""
+"""Characters of the list of commands for a first sentence, more than any command has."""
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -43,18 +43,15 @@ class Commands(click.Group):
         self._import_paths[name] = path
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        """Return the names of the commands."""
         return list(dict.fromkeys((*self._import_paths, *self.commands)))
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """Return a command, None if there is none of this name."""
         if cmd_name not in self.commands and cmd_name in self._import_paths:
             module, _, name = self._import_paths[cmd_name].partition(":")
             self.add_command(getattr(import_module(module), name), cmd_name)
         return super().get_command(ctx, cmd_name)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write each command with the first sentence of its help."""
         sections: dict[str, list[tuple[str, str]]] = {}
         commands = [(name, self.get_command(ctx, name)) for name in self.list_commands(ctx)]
         shown = [(name, command) for name, command in commands if command and not command.hidden]
@@ -69,12 +66,12 @@ class Commands(click.Group):
 
 
 class Url(click.ParamType[str], ABC):
-    """Type of URLs of one kind; an invalid one is not shown, since it may hold a key or a password."""
+    """Type of URLs of one kind; an invalid URL is not shown, since it may hold a key or a password."""
 
     name = "URL"
 
     def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
-        """Return a URL as it is.
+        """Return the URL unchanged.
 
         Raises:
             click.BadParameter: The URL is not of the kind.
@@ -87,10 +84,10 @@ class Url(click.ParamType[str], ABC):
 
     @abstractmethod
     def check(self, value: str) -> None:
-        """Return if a URL is of the kind.
+        """Check that a URL is of the kind.
 
         Raises:
-            ValueError: It is not; the text shows no secret part of it.
+            ValueError: The URL is of another kind; the text shows no secret part of it.
         """
 
 
@@ -98,7 +95,6 @@ class NodeUrl(Url):
     """Type of URLs of nodes."""
 
     def check(self, value: str) -> None:
-        """Raise AddressError if the text is no URL of a node."""
         from wsnode.upstream.address import UpstreamAddress
 
         UpstreamAddress.parse(value)
@@ -108,7 +104,6 @@ class JournalUrl(Url):
     """Type of URLs of journals."""
 
     def check(self, value: str) -> None:
-        """Raise JournalAddressError if the text is no URL of a journal."""
         from wsnode.cluster.address import JournalAddress
 
         JournalAddress.parse(value)
@@ -145,7 +140,7 @@ class StarknetChainId(click.ParamType[str]):
         """Return the id in text.
 
         Raises:
-            click.BadParameter: It is no chain id.
+            click.BadParameter: The text is no chain id.
         """
         from wsnode.starknet.felt import chain_id_text
 
@@ -163,7 +158,7 @@ class WindowLength(click.ParamType[int | str]):
     def convert(
         self, value: str | int, param: click.Parameter | None, ctx: click.Context | None
     ) -> int | str:
-        """Return the number of blocks, or the time as it is.
+        """Return the number of blocks, or the time unchanged.
 
         Raises:
             click.BadParameter: The text is neither.
@@ -187,7 +182,7 @@ class FiniteRange(click.FloatRange):
         """Return the number.
 
         Raises:
-            click.BadParameter: The text is no finite number, or outside the range.
+            click.BadParameter: The text is no finite number, or is outside the range.
         """
         number = float(super().convert(value, param, ctx))
         if not math.isfinite(number):
@@ -277,7 +272,7 @@ def log_level_option(command: Command) -> Command:
 
 
 def one_process_option(command: Command) -> Command:
-    """Add `--workers`, hidden, to a command that writes its chain; its use explains why it is refused."""
+    """Add `--workers`, hidden, to a command that writes its chain, to explain why it is refused."""
     return click.option("--workers", hidden=True, expose_value=False, callback=_refuse_workers)(command)
 
 
@@ -290,7 +285,7 @@ def _refuse_workers(_context: click.Context, _option: click.Parameter, given: st
 
 
 def journal_option(command: Command) -> Command:
-    """Add `journal`, the URL of the journal that a command publishes its chain to."""
+    """Add `journal`, the URL of the journal to which a command publishes its chain."""
     return click.option(
         "--journal",
         type=JournalUrl(),
@@ -315,7 +310,7 @@ def genesis_option(command: Command) -> Command:
 
 
 def fit_address(listen: str | None, host: str | None, port: int | None, otherwise: str) -> ListenAddress:
-    """Return the address of the options; parts that are left out are those of `otherwise`.
+    """Return the address of the options; omitted parts are those of `otherwise`.
 
     Raises:
         click.UsageError: The options name two addresses.

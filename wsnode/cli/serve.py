@@ -1,6 +1,4 @@
-"""Command `wsnode serve`, for stored chains over WebSocket and HTTP, or one that a consensus client
-drives.
-"""
+"""Command `wsnode serve`, for stored chains, or a chain that a consensus client drives."""
 
 from pathlib import Path
 from typing import Any

@@ -20,10 +20,9 @@ NODES = frozenset({"anvil", "demo", "dev", "follow", "replica", "serve"})
 
 
 def begin_node() -> None:
-    """Hold the signals of a command that runs a node, and disable garbage collection while modules are
-    imported.
+    """Prepare a command that runs a node: hold its signals, and disable garbage collection.
 
-    `collect_garbage` enables it again.
+    `collect_garbage` enables garbage collection once the modules are imported.
     """
     if NODES.intersection(sys.argv[1:2]):
         hold_signals()
@@ -54,16 +53,15 @@ def serving_options(command: Command) -> Command:
 
 
 def serving_settings(options: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the settings of a `Config` from `serving_options`; `vhost` is left out, since it is a
-    network's.
-    """
+    """Return the settings of a `Config` from `serving_options`, without `vhost`, which is a network's."""
     as_named = {name: options[name] for name in ("workers", "log_level", "log_format", "metrics_listen")}
     return {"open": options["open_to_all"], "origins": options["origin"], **as_named}
 
 
 def run_node(config: "Config", read_config: Callable[[], "Config"]) -> None:
-    """Run a node until a signal ends it, with `config.workers` processes; SIGHUP reads the configuration
-    again.
+    """Run a node with `config.workers` processes until a signal ends it.
+
+    SIGHUP reads the configuration again.
     """
     import trio
 

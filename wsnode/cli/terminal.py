@@ -19,7 +19,7 @@ CLEAR_LINE = "\r\x1b[2K"
 
 
 def say(line: str) -> None:
-    """Print a line immediately; control characters, which another node may have sent, are escaped."""
+    """Print a line immediately; control characters, which other nodes may have sent, are escaped."""
     print(escaped(line), flush=True)
 
 
@@ -36,9 +36,9 @@ def announce_head(head: object) -> None:
 
 
 class PassingLine:
-    """Line at the bottom of a terminal, replaced by the next one; nothing where there is no terminal.
+    """Line at the bottom of a terminal, replaced by the next one; nothing without a terminal.
 
-    Meanwhile the first interruption (control-C) only asks for the end; the second one ends the process.
+    Meanwhile the first interruption (control-C) only requests the end; the second one ends the process.
     """
 
     def __init__(self, stream: TextIO) -> None:
@@ -59,9 +59,7 @@ class PassingLine:
         signal.signal(signal.SIGINT, self._handler)
 
     def show(self, text: str) -> bool:
-        """Show `text` in place of the last one, cut to the width; return True if there was an
-        interruption.
-        """
+        """Replace the line by `text`, cut to the width; return True if there was an interruption."""
         if self._stream is not None:
             width = shutil.get_terminal_size().columns
             self._stream.write(f"{CLEAR_LINE}{escaped(text)[: width - 1]}")
@@ -69,7 +67,7 @@ class PassingLine:
         return self.is_interrupted
 
     def say(self, line: str) -> None:
-        """Print a line that stays, above those to come."""
+        """Print a permanent line above the replaced one."""
         self.show("")
         say(line)
 
@@ -93,7 +91,7 @@ def one_line_failures() -> Iterator[None]:
 
 
 def failures() -> tuple[type[Exception], ...]:
-    """Return the types of such errors, imported on failure only, because they need nearly all modules."""
+    """Return the types of such errors, imported on a failure only, because they need nearly all modules."""
     from wsnode.ethereum.state import EngineError
     from wsnode.ethereum.storage.errors import ChainError
     from wsnode.node.config import ConfigurationError
@@ -200,7 +198,6 @@ class ProgressBars:
         self._task = bars.add_task("")
 
     def advanced(self, part: str, done: int, total: int) -> None:
-        """Move the bar."""
         if part != self._part:
             self._part = part
             self._bars.reset(self._task, description=part, total=total)

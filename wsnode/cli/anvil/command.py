@@ -1,4 +1,4 @@
-"""`wsnode anvil`: every flag of anvil, in anvil's place."""
+"""Command `wsnode anvil`, which takes every flag of anvil."""
 
 import sys
 from collections.abc import Callable, Iterator, Mapping
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 GAS_LIMIT: Final = 30_000_000
 DERIVATION_PATH: Final = "m/44'/60'/0'/0/"
 IPC_PATH: Final = "/tmp/anvil.ipc"
-"""Path of anvil's socket, which its clients expect."""
+"""Path of anvil's socket, the default of its clients."""
 CODE_SIZE: Final = 2**31 - 1
 EPOCH: Final = 32
 MAX_BODY_BYTES: Final = 1 << 30
@@ -39,15 +39,16 @@ OTHER_FORKS: Final = {
     "homestead": EARLIEST,
     "dao": EARLIEST,
 }
-"""Forks of anvil that wsnode does not have, and their substitutes."""
+"""Forks of anvil without rules here, with the forks that replace them."""
 MAX_INTEGER: Final = 2**63 - 1
 
 
 def read_hardfork(
     context: click.Context, option: click.Parameter, name: str | None
 ) -> tuple[str | None, str | None]:
-    """Return the fork's name as given, and the name of the fork whose rules are used; both None without a
-    name.
+    """Return the fork's name as given, and the name of the fork whose rules are used.
+
+    Both are None without a name.
     """
     if name is None:
         return None, None
@@ -65,7 +66,7 @@ def read_path(_context: click.Context, _option: click.Parameter, text: str) -> t
 
 
 def chain_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add the flags of the new chain."""
+    """Add the flags for the new chain."""
     for option in (
         click.option(
             "--accounts", "-a", type=click.IntRange(0, 1000), default=10, show_default=True, metavar="N"
@@ -109,7 +110,7 @@ def chain_options(command: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def block_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add the flags of the chain's blocks."""
+    """Add the flags for the chain's blocks."""
     for option in (
         click.option(
             "--block-time",
@@ -139,7 +140,7 @@ def block_options(command: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def output_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add the flags of the output and of the server."""
+    """Add the flags for the output and the server."""
     for option in (
         click.option("--host", envvar="ANVIL_IP_ADDR", metavar="HOST"),
         click.option("--port", "-p", type=click.IntRange(0, MAX_PORT), metavar="PORT"),

@@ -1,4 +1,4 @@
-"""Flags of anvil that are accepted and have no effect, each with a line about the difference."""
+"""Flags of anvil that are accepted without an effect, each with a line about the difference."""
 
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
@@ -12,7 +12,7 @@ class IgnoredOption(NamedTuple):
 
     names: tuple[str, ...]
     metavar: str | None
-    """Name of its value, None if it takes no value."""
+    """Name of its value, None if it takes none."""
     reason: str
     """Behaviour of wsnode in its place."""
     has_optional_value: bool = False

@@ -1,4 +1,4 @@
-"""Lines of `wsnode status`: the status of a node for people.
+"""Lines of `wsnode status`.
 
 `--help` loads no msgspec, so this module is imported when the command runs.
 """
@@ -45,8 +45,6 @@ class _Replica(msgspec.Struct):
 
 
 class _Chain(msgspec.Struct):
-    """Chain that is followed."""
-
     id: int
     family: str
     name: str | None = None
@@ -63,7 +61,7 @@ class _Status(msgspec.Struct):
     journal: _Journal | None = None
     replica: _Replica | None = None
     starknet: "_Status | None" = None
-    """Status of a Starknet chain that is followed beside the other one."""
+    """Status of the followed Starknet chain of a network with two chains."""
 
 
 def lines_of(told: dict[str, Any]) -> list[str]:
