@@ -1,4 +1,4 @@
-"""Ten funded accounts of every Ethereum development chain, and the phrase of their keys."""
+"""Funded accounts of development chains, and the phrase of their keys."""
 
 from collections.abc import Sequence
 from functools import cache
@@ -55,7 +55,7 @@ TRADERS: Final = 6
 
 
 def derived(mnemonic: str, count: int, path: Sequence[int] = USUAL_PATH) -> list[FundedAccount]:
-    """Return the first `count` accounts of a phrase, whose keys lie below a derivation path."""
+    """Return the first `count` accounts of a phrase below a derivation path."""
     if (mnemonic, tuple(path)) == (MNEMONIC, USUAL_PATH) and count <= len(ACCOUNTS):
         return list(ACCOUNTS[:count])
     return [
@@ -65,5 +65,5 @@ def derived(mnemonic: str, count: int, path: Sequence[int] = USUAL_PATH) -> list
 
 @cache
 def traders() -> list[FundedAccount]:
-    """Return the senders of the demo's traffic: the accounts after the first ten, which are left to users."""
+    """Return the senders of the demo's traffic: the accounts after the first ten, which users have."""
     return derived(MNEMONIC, len(ACCOUNTS) + TRADERS)[len(ACCOUNTS) :]

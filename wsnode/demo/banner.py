@@ -78,7 +78,7 @@ def introduce_development(content: BannerContent, address: ListenAddress) -> Non
 
 
 def described(fork: ForkedFrom) -> Iterator[str]:
-    """Yield lines about a forked chain: its name and family, and its features that a fork of it lacks."""
+    """Yield lines about a forked chain: its name and family, and the features that a fork of it lacks."""
     if fork.network is not None:
         from wsnode.ethereum.networks.table import find_network
 
@@ -93,7 +93,7 @@ def rhythm(block_time: float) -> str:
 
 
 def _list(accounts: Sequence[FundedAccount], mnemonic: str) -> None:
-    """Print addresses, then keys, in two lists as anvil does: together they are wider than a terminal."""
+    """Print addresses, then keys, in two lists as anvil does: one list would be wider than a terminal."""
     print(f"Accounts of the mnemonic\n  {mnemonic}\n")
     for index, account in enumerate(accounts):
         print(f"  ({index}) {checksummed(account.address)}")
@@ -109,9 +109,7 @@ def page_of(
     mnemonic: str = MNEMONIC,
     contracts: Mapping[str, bytes] | None = None,
 ) -> dict[str, Any]:
-    """Return the settings of the page at `/`: accounts and contracts; without keys unless the phrase is the
-    default.
-    """
+    """Return accounts and contracts for the page at `/`, with keys only if the phrase is the default one."""
     is_known = mnemonic == MNEMONIC
     return {
         "accounts": [

@@ -1,4 +1,4 @@
-"""Chains that grow while they are served: the tasks beside the server."""
+"""Service of a development chain: its block maker and its tasks beside the server."""
 
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -26,9 +26,9 @@ if TYPE_CHECKING:
 
 
 class DevelopmentSettings(msgspec.Struct, frozen=True):
-    """Settings of a development chain: seconds between blocks, 0 for a block on each transaction, and others.
+    """Settings of a development chain; the node signs transactions of `accounts`.
 
-    The node signs transactions of `accounts`.
+    `block_time` is in seconds, 0 for a block on each transaction.
     """
 
     block_time: float
@@ -43,7 +43,7 @@ class DevelopmentSettings(msgspec.Struct, frozen=True):
     """Blocks from the head down to the safe one."""
     impersonates_all: bool = False
     time: int | None = None
-    """Time of the beginning, in seconds since 1970; None for the system clock's."""
+    """Time at which the clock begins, in seconds since 1970; None for the system's."""
     telling: EventPrinterSettings = EventPrinterSettings()
     fork: ForkedFrom | None = None
     refork: "Refork | None" = None
@@ -66,13 +66,16 @@ class DevelopmentService:
         with_traffic: bool,
         beside: Sequence[Callable[[], Awaitable[None]]] = (),
     ) -> None:
-        """Print the chain's events with a `printer`, and run tasks `beside` it as long as it is open."""
+        """Make the service; `printer` prints the chain's events.
+
+        Tasks `beside` it run while the network is open.
+        """
         self._settings = settings
         self._printer = printer
         self._with_traffic = with_traffic
         self._beside = beside
         self.folder: ChainFolder | None = None
-        """Folder of the chain in the end; a fork may have moved."""
+        """Folder of the chain at its end, since a fork may have moved."""
 
     @contextmanager
     def __call__(self, opened: OpenChains) -> Iterator[ChainService]:
@@ -106,7 +109,7 @@ class DevelopmentService:
     def _printing_calls(
         self, opened: OpenChains, chain: DevelopmentChain
     ) -> Iterator[Callable[[Registry], None] | None]:
-        """Yield the function that has calls of a network's methods printed, None without a printer."""
+        """Yield a function that prints calls of a registry's methods, None without a printer."""
         if self._printer is None:
             yield None
             return

@@ -1,4 +1,4 @@
-"""Development chain that begins on another chain's block."""
+"""Development chains that begin on another chain's block."""
 
 import shutil
 from collections.abc import Iterable, Sequence
@@ -36,7 +36,7 @@ def begin_fork(
 ) -> None:
     """Make a chain that begins on another chain's block, with a balance in wei for some accounts.
 
-    Proved values of the state lie in the chain's folder if it `is_kept`, else in the user's cache.
+    Proved values of the state are stored in the chain's folder if it `is_kept`, else in the user's cache.
 
     Raises:
         ConfigurationError: No node has a block on which the chain can begin, or proves its state.
@@ -88,9 +88,7 @@ def reforking(
     fork: str | None,
     code_size_limit: int | None,
 ) -> Refork:
-    """Return a maker of factories for one open chain without a folder of its own; a factory moves it to other
-    blocks.
-    """
+    """Return a maker of factories that move an open chain without a folder of its own to other blocks."""
     return partial(
         TemporaryForkFactory, source, funds, chain_id=chain_id, fork=fork, code_size_limit=code_size_limit
     )
@@ -121,7 +119,7 @@ class TemporaryForkFactory:
         self._count = 0
 
     async def begin(self, forking: ForkRequest, present: ForkedFrom) -> ForkedChain | None:
-        """Return a new chain on a block, None if it is the present one.
+        """Return a new chain on a block, None if it is the present block.
 
         Raises:
             ControlError: No chain can begin on the block.

@@ -1,4 +1,4 @@
-"""Genesis of development chains: a fork in force from the first block on, and accounts with ether."""
+"""Genesis of development chains: a fork in force from the first block, and accounts with ether."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 EXTRA = b"wsnode dev"
 CHAIN_ID: Final = 31337
 CREATE2_DEPLOYER: Final = "0x4e59b44847b379578588920ca78fbf26c0b4956c"
-"""Address of the contract by which tools deploy to addresses known beforehand: the same on most chains."""
+"""Address of the contract that tools deploy with to predictable addresses; the same on nearly all chains."""
 
 # Each fork's settings in geth's format, in the order of the forks; each has those before it as well. Before
 # the first one transactions could not name their chain, as those of all clients do today.
@@ -49,16 +49,14 @@ BLOCK_DIGITS: Final = 20
 
 
 class ForkSource(msgspec.Struct, frozen=True):
-    """URLs of the nodes of the chain to begin on, and the number of the block; None for the first node's
-    head.
-    """
+    """URLs of the nodes of the chain to begin on, and the block's number; None for the first node's head."""
 
     urls: Sequence[str]
     block: int | None = None
 
 
 def with_block(source: ForkSource) -> ForkSource:
-    """Return a source whose URLs name no block: `URL@BLOCK` and `URL@latest` are anvil's form.
+    """Return a source whose URLs name no block, from anvil's form `URL@BLOCK` or `URL@latest`.
 
     Raises:
         ConfigurationError: The URLs name two different blocks, or a block below block 1.
@@ -73,7 +71,7 @@ def with_block(source: ForkSource) -> ForkSource:
 
 
 def split_block(url: str) -> tuple[str, int | None]:
-    """Return a URL without the block after its last `@`, and that block, None for `latest` or none."""
+    """Return a URL without the block after its last `@`, and that block, None for `latest` or no block."""
     address, mark, block = url.rpartition("@")
     if not mark or not address.partition("://")[2]:
         return url, None
@@ -104,8 +102,8 @@ def development_genesis(
 ) -> bytes:
     """Return the JSON of a genesis under the rules of a fork, with `balance` wei for each address.
 
-    Blocks keep its gas limit if it is their target, and the first one its base fee. `accounts`, in geth's
-    format, are part of it too and override `addresses`.
+    With its gas limit as their target, blocks keep it, and the first block keeps its base fee. `accounts`, in
+    geth's format, are added and override `addresses`.
     """
     genesis: dict[str, Any] = msgspec.json.decode(demo_genesis())
     alloc = {
@@ -141,10 +139,10 @@ def forked_genesis(
     fork: str | None = None,
     code_size_limit: int | None = None,
 ) -> bytes:
-    """Return the JSON that stands for the genesis of a chain on another chain's block.
+    """Return the JSON that replaces the genesis of a chain on another chain's block.
 
-    The rules of `fork` are in force from that block on, by default the block's own. Its accounts are set on
-    top of the block's state: contracts that blocks of the fork call.
+    The rules of `fork` are in force from that block on, by default the block's own. The accounts are
+    contracts that blocks of the fork call, set on top of the block's state.
     """
     known = msgspec.json.decode(demo_genesis())
     newest = known["config"]
@@ -168,7 +166,7 @@ def forked_genesis(
 
 
 def contracts_of(fork: str) -> dict[str, dict[str, str]]:
-    """Return the accounts of the contracts that the protocol uses from a fork on, in geth's format."""
+    """Return the contracts that the protocol uses from a fork on, as accounts in geth's format."""
     codes = _TABLE[fork].contract_codes
     return {address: {"nonce": "0x1", "balance": "0x0", "code": code} for address, code in codes}
 

@@ -59,5 +59,4 @@ def _split(digest: bytes, secret: int) -> _Node:
 
 
 def _public(secret: int) -> bytes:
-    """Return the compressed public key, 33 bytes."""
     return public_key_of(secret.to_bytes(32, "big"))

@@ -1,4 +1,4 @@
-"""`wsnode demo` and `wsnode dev`: a chain that is created if missing, served without keys, and grows."""
+"""Run of `wsnode demo`, `dev` and `anvil`: a chain is created if missing, served without keys, and grows."""
 
 import os
 import sys
@@ -57,15 +57,15 @@ FEE_RECIPIENT = EthereumAddress(bytes.fromhex("000000000000000000000000000000000
 
 
 class ServeSettings(msgspec.Struct, frozen=True, kw_only=True):
-    """Settings of a served chain: its address, its block time, and the amount of output."""
+    """Settings of a served chain, its server and its output."""
 
     address: ListenAddress
     block_time: float
     data: Path | None = None
-    """Folder of the chain; None for one that is deleted at the end."""
+    """Folder of the chain; None for a chain that is deleted at the end."""
     log_level: str = "info"
     is_quiet: bool = False
-    """True to print nothing but the first line and errors."""
+    """True to print only the first line and errors."""
     to_stdout: bool = False
     """True to print log and events on standard output, as anvil does."""
     log_format: Literal["human", "json"] = "human"
@@ -84,7 +84,7 @@ class ServeSettings(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class GenesisSettings(msgspec.Struct, frozen=True, kw_only=True):
-    """Genesis settings of a new development chain; an old one has its own."""
+    """Settings of a new development chain's genesis; a stored chain keeps its own."""
 
     accounts: Sequence[FundedAccount]
     balance: int
@@ -144,11 +144,10 @@ def serve_demo(served: ServeSettings) -> None:
 def serve_development(
     served: ServeSettings, beginning: GenesisSettings, introduce: Introduce | None = None
 ) -> None:
-    """Serve a development chain until a signal; `introduce` prints its accounts and address, once it is
-    served.
+    """Serve a development chain until a signal; `introduce` prints accounts and address once it is served.
 
     Raises:
-        ConfigurationError, OSError, ChainError: The chain cannot be begun or served, or was imported.
+        ConfigurationError, OSError, ChainError: The chain cannot begin or be served, or was imported.
     """
     if beginning.source is not None:
         beginning = msgspec.structs.replace(beginning, source=with_block(beginning.source))
@@ -322,7 +321,7 @@ def _present_id(place: ChainFolder) -> int:
 
 
 def _require_chosen(place: ChainFolder, spec: ChainSpec, beginning: GenesisSettings) -> None:
-    """Refuse an old chain that contradicts the command line."""
+    """Refuse a stored chain that contradicts the command line."""
     if beginning.chain_id not in (None, spec.chain_id):
         raise ConfigurationError(
             f"{place.path} holds the chain {spec.chain_id}, not {beginning.chain_id}: "
@@ -343,7 +342,7 @@ def begin(folder: Path, genesis: bytes, *, durable: bool = True) -> None:
 
 
 def build_ethereum(folder: Path, *, durable: bool = True) -> None:
-    """Bring the demo chain in `folder` to its last scripted block, unless it is there or further."""
+    """Extend the demo chain in `folder` to its last scripted block, unless it has that block."""
     from wsnode.demo.traffic import BLOCK_SECONDS, scripted_blocks
 
     place = ChainFolder(folder / ETHEREUM_FOLDER)
@@ -374,7 +373,7 @@ def _serve(
     announce: Callable[[ListenAddress], None],
     source: ForkSource | None = None,
 ) -> ChainFolder:
-    """Serve until a signal, and return the chain's folder in the end."""
+    """Serve until a signal; return the folder that the chain has at the end."""
     fork = None if source is None else ForkConfig(tuple(source.urls))
     network = NetworkConfig(
         str(folder), served.guests.hosts, gas_limit=served.gas_limit, fork=fork, journal=served.journal

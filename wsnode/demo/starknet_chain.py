@@ -28,7 +28,7 @@ GAS_PRICE = {"price_in_fri": "0x1", "price_in_wei": "0x1"}
 
 
 class StarknetBlockMaker:
-    """Maker of one block after the other, from genesis on or after the head of a stored chain."""
+    """Maker of one block after another, from genesis or from the head of a stored chain on."""
 
     def __init__(self) -> None:
         self._tries = StarknetTries()
@@ -37,7 +37,6 @@ class StarknetBlockMaker:
 
     @classmethod
     def after_head(cls, chain: StarknetChain) -> Self:
-        """Return a maker of the blocks that follow a chain's head."""
         maker = cls()
         with chain.reader() as reader:
             maker._tries = StateRoots.of_head(reader).tries
@@ -49,9 +48,7 @@ class StarknetBlockMaker:
         return maker
 
     def make(self, diff: StateDiff, timestamp: int | None = None) -> UnverifiedStarknetBlock:
-        """Return the next block, with the changes `diff`; its time is `timestamp`, or else follows from its
-        number.
-        """
+        """Return the next block with the changes `diff`; its time follows from its number by default."""
         self._tries.apply(*diff.packed())
         number, parent, old_root = self._number, self._hash, self._root
         self._number, self._root = number + 1, self._tries.root(True)
@@ -73,7 +70,7 @@ class StarknetBlockMaker:
 
 
 def header_members(diff: StateDiff, commitment: bytes) -> dict[str, Any]:
-    """Return the rest of a header: there are no transactions, and gas costs next to nothing."""
+    """Return the other members of a header: no transactions, and the lowest gas prices."""
     return {
         "sequencer_address": felt_text(SEQUENCER),
         **{f"{kind}_gas_price": GAS_PRICE for kind in ("l1", "l2", "l1_data")},
@@ -87,7 +84,7 @@ def header_members(diff: StateDiff, commitment: bytes) -> dict[str, Any]:
 
 
 def block_hash(number: int, parent: bytes, root: bytes) -> bytes:
-    """Return a hash that no other block has; a real one would commit to transactions."""
+    """Return a unique hash; a real one would commit to transactions."""
     digest = hashlib.sha256(number.to_bytes(8, "big") + parent + root).digest()
     return bytes([digest[0] & 0x03]) + digest[1:]
 
@@ -101,7 +98,7 @@ COMPILED_HASH = number_felt(0xCA5E)
 
 
 def build_starknet(data: Path) -> None:
-    """Bring the Starknet chain in `data` to its last scripted block."""
+    """Extend the Starknet chain in `data` to its last scripted block."""
     with StarknetChain.open(data, writer=True) as chain:
         sierra, cairo0 = (_class(name) for name in ("counter_sierra.json", "vault_cairo0.json"))
         known = {found.class_hash: found for found in (sierra, cairo0)}
@@ -145,7 +142,7 @@ SECONDS: Final = 5
 
 
 class LiveStarknet:
-    """Task that adds counting blocks to the Starknet chain, verified as those of a dump are."""
+    """Task that adds counting blocks to the Starknet chain, verified like those of a dump."""
 
     def __init__(self, chain: StarknetChain, publish: Callable[[], None] = lambda: None) -> None:
         """Prepare to add blocks to `chain`; `publish` is called after each."""
@@ -169,7 +166,7 @@ class LiveStarknet:
         """Add one block with the present time, or with `timestamp`.
 
         Raises:
-            StoreError: There is no room for it; the next block follows the stored ones.
+            StoreError: There is no room for the block; the next block follows the stored ones.
         """
         try:
             self._add(timestamp)
@@ -187,5 +184,4 @@ class LiveStarknet:
         self._intake.flush()
 
     def close(self) -> None:
-        """Release the chain."""
         self._intake.close()

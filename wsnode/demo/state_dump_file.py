@@ -14,19 +14,19 @@ from wsnode.node.config import ConfigurationError
 from wsnode.untrusted.files import read_file
 
 MAX_BYTES: Final = 1 << 30
-"""Maximum number of bytes of a file, compressed or not."""
+"""Maximum bytes of a file, compressed or not."""
 IN_FOLDER: Final = "state.json"
 
 
 class StateFiles(NamedTuple):
-    """Source of a new chain's accounts, and target of its accounts at the end; None for an absent file."""
+    """Source of a new chain's accounts, and target of its accounts at the end; None for no file."""
 
     source: Path | None = None
     target: Path | None = None
 
 
 def read_accounts(path: Path) -> dict[str, Any]:
-    """Return the accounts in a file of anvil's or wsnode's, in the form of a genesis; it may be compressed.
+    """Return the accounts in a file of anvil's or wsnode's, compressed or not, in the form of a genesis.
 
     Raises:
         ConfigurationError: The file cannot be read, or is no such file.
@@ -42,7 +42,7 @@ def read_accounts(path: Path) -> dict[str, Any]:
 
 
 def write_accounts(chain: Chain, path: Path) -> None:
-    """Write all accounts after the head to a file, whole or not at all.
+    """Write all accounts after the head to a file; a failure leaves the old file.
 
     Raises:
         ConfigurationError: The file cannot be written, or there are too many accounts.

@@ -31,7 +31,7 @@ TOKENS: Final = 90_000 * token.UNIT
 UNLIMITED: Final = 2**256 - 1
 MAX_TRAFFIC_FEE: Final = 200 * GWEI
 SOON: Final = 0.25
-"""Part of the time between two blocks after which the next block's transactions are sent."""
+"""Part of the time between two blocks after which the transactions of the next block are sent."""
 
 logger = logging.getLogger("wsnode.demo")
 

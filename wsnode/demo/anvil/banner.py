@@ -1,4 +1,4 @@
-"""First output of `wsnode anvil`, in anvil's form: scripts and libraries parse it."""
+"""First output of `wsnode anvil` in anvil's form, which scripts and libraries parse."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -18,21 +18,19 @@ RULE: Final = "=================="
 
 
 class AnvilBanner(msgspec.Struct, frozen=True, kw_only=True):
-    """Settings of the output that only anvil has."""
+    """Settings that only anvil's output has."""
 
     derivation_path: str
     gas_price: int | None = None
     gas_limit: int | None = None
-    """Gas limit of the command line, None if it was not given."""
+    """Gas limit of the command line, None if it names none."""
     config_out: Path | None = None
     ipc: Path | None = None
     is_quiet: bool = False
 
 
 def introduce(anvil: AnvilBanner, content: BannerContent, address: ListenAddress) -> None:
-    """Print accounts, keys and settings, and last the address of the node; write the file of
-    `--config-out`.
-    """
+    """Print accounts, keys and settings, then the node's address; write the file of `--config-out`."""
     if anvil.config_out is not None:
         anvil.config_out.write_bytes(msgspec.json.encode(config_out(anvil, content)))
     if not anvil.is_quiet:

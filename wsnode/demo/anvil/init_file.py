@@ -1,4 +1,4 @@
-"""File of anvil's `--init`: a genesis in geth's format, of which anvil uses a part."""
+"""File of anvil's `--init`: a genesis in geth's format, some members of which anvil uses."""
 
 from pathlib import Path
 from typing import Any, Final
@@ -33,7 +33,7 @@ _DOCUMENT: Final = JsonDecoder(_Document)
 
 
 class InitFile(msgspec.Struct, frozen=True, kw_only=True):
-    """Accounts, chain id, time, base fee and fee recipient of a new chain; None for an absent one."""
+    """Accounts, chain id, time, base fee and fee recipient of a new chain; None for an absent member."""
 
     accounts: dict[str, Any]
     chain_id: int | None = None
@@ -43,7 +43,7 @@ class InitFile(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def read_init_file(path: Path) -> InitFile:
-    """Return the settings of a new chain in a genesis file; its forks and its gas limit are not used.
+    """Return the settings of a new chain in a genesis file, without its forks and its gas limit.
 
     Raises:
         ConfigurationError: The file cannot be read, or is no genesis.

@@ -1,7 +1,7 @@
 """JSON-RPC over a Unix socket in the way of geth's and anvil's IPC: one JSON value after another.
 
 Each connection is relayed to a WebSocket connection to the node itself, so that methods, limits and
-subscriptions are those of any client.
+subscriptions are the same for all clients.
 """
 
 import logging
@@ -22,7 +22,7 @@ from wsnode.server.transport.sockets import accept_each, open_unix
 
 READ_BYTES: Final = 64 * 1024
 REPLY_BYTES: Final = 1 << 30
-"""Maximum number of bytes of a reply, beyond those of any real one."""
+"""Maximum bytes of a reply, more than any method's."""
 MAX_CONNECTIONS: Final = 256
 _MARK: Final = re.compile(rb'[][{}"]|[^][{}"\s]')
 _OUTSIDE_TEXT: Final = re.compile(rb'[][{}"]')
@@ -30,13 +30,13 @@ _INSIDE_TEXT: Final = re.compile(rb'["\\]')
 _EVERYWHERE: Final = {"0.0.0.0": "127.0.0.1", "::": "::1"}
 
 _ENDS: Final = (ConnectionClosed, trio.BrokenResourceError, trio.ClosedResourceError)
-"""Exceptions at the end of a connection, by either side."""
+"""Exceptions of a connection that either side has ended."""
 
 logger = logging.getLogger("wsnode.ipc")
 
 
 class FramingError(Exception):
-    """Error of bytes other than JSON objects and arrays, or of one that is too long."""
+    """Error of bytes that are no JSON objects or arrays, or of an excessive value."""
 
     def __init__(self, code: int, message: str) -> None:
         super().__init__(message)
@@ -44,7 +44,6 @@ class FramingError(Exception):
 
     @property
     def reply(self) -> bytes:
-        """Return the error as a JSON-RPC reply."""
         error = {"code": self.code, "message": str(self)}
         return msgspec.json.encode({"jsonrpc": "2.0", "id": None, "error": error})
 
@@ -61,7 +60,7 @@ class JsonSplitter:
         """Yield the values that end in `content`, the next part of the stream.
 
         Raises:
-            FramingError: There are other bytes between values, or a value has more bytes than allowed.
+            FramingError: There are other bytes between values, or a value is too long.
         """
         self._buffer += content
         while (end := self._end()) is not None:
@@ -111,13 +110,13 @@ class JsonSplitter:
 
 
 class Pipe:
-    """Relay of a Unix socket: listens from the beginning on, and relays once the node accepts connections."""
+    """Relay of a Unix socket: listens immediately, and relays once the node accepts connections."""
 
     def __init__(self, path: Path, most_bytes: int, most_connections: int = MAX_CONNECTIONS) -> None:
-        """Take values of up to `most_bytes` bytes, on up to `most_connections` connections at a time.
+        """Listen for values of up to `most_bytes` bytes, on up to `most_connections` connections at a time.
 
         Raises:
-            OSError: The path cannot be listened at.
+            OSError: The path cannot be listened on.
         """
         self._path = path
         self._most_bytes = most_bytes
@@ -127,9 +126,7 @@ class Pipe:
         self._places = trio.Semaphore(most_connections)
 
     def announcing(self, announce: Callable[[ListenAddress], object]) -> Callable[[ListenAddress], None]:
-        """Return a function that calls `announce`, and has connections relayed to the address from then
-        on.
-        """
+        """Return a function that calls `announce`, and begins to relay connections to the address."""
 
         def tell(address: ListenAddress) -> None:
             self._url = f"ws://{address._replace(host=_EVERYWHERE.get(address.host, address.host))}/"
@@ -155,7 +152,6 @@ class Pipe:
             await accept_each(self._listener, take, logger, lambda: None)
 
     def close(self) -> None:
-        """Stop listening."""
         self._listener.close()
         with suppress(OSError):
             self._path.unlink()

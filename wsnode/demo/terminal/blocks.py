@@ -30,7 +30,7 @@ class Receipt(msgspec.Struct, rename="camel", frozen=True):
 
 
 class BlockForm(Protocol):
-    """Form of a block's lines: before its transactions, of each, and after them."""
+    """Form of a block's lines: before its transactions, for each of them, and after them."""
 
     def begin(self, head: Head, header: Header, count: int) -> Iterator[str]:
         """Yield the lines before the block's `count` transactions."""
@@ -46,17 +46,15 @@ class BlockForm(Protocol):
 
 
 class DefaultForm:
-    """Form with the block first, then all members of each transaction."""
+    """Form with the block first, then the members of each transaction."""
 
     def begin(self, head: Head, header: Header, count: int) -> Iterator[str]:
-        """Yield number, hash, time, and the numbers of transactions and gas."""
         yield f"Block {head.number}  {hexadecimal(head.hash)}"
         made = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(min(header.timestamp, 1 << 40)))
         transactions = "1 transaction" if count == 1 else f"{count} transactions"
         yield f"  {made}, {transactions}, gas used {header.gas_used} of {header.gas_limit}"
 
     def transaction(self, receipt: Receipt, failure: str | None) -> Iterator[str]:
-        """Yield hash, accounts, gas and status."""
         yield f"Transaction {receipt.transaction_hash}"
         yield f"  from     {address(receipt.sender)}"
         if receipt.to is not None:
@@ -70,7 +68,6 @@ class DefaultForm:
             yield "  status   1"
 
     def end(self, _head: Head, _header: Header) -> Iterator[str]:
-        """Yield nothing."""
         yield from ()
 
 
@@ -78,11 +75,10 @@ class AnvilForm:
     """Form with the transactions first, then the block, in anvil 1.7.1's words."""
 
     def begin(self, _head: Head, _header: Header, _count: int) -> Iterator[str]:
-        """Yield an empty line, which follows the names of methods."""
+        """Yield an empty line, after the names of methods."""
         yield ""
 
     def transaction(self, receipt: Receipt, failure: str | None) -> Iterator[str]:
-        """Yield hash, a created contract, gas and the reason of a failure."""
         yield f"    Transaction: {receipt.transaction_hash}"
         if receipt.contract_address is not None:
             yield f"    Contract created: {address(receipt.contract_address)}"
@@ -92,14 +88,13 @@ class AnvilForm:
         yield ""
 
     def end(self, head: Head, header: Header) -> Iterator[str]:
-        """Yield number, hash and time."""
         yield f"    Block Number: {head.number}"
         yield f"    Block Hash: {hexadecimal(head.hash)}"
         yield f'    Block Time: "{_date(header.timestamp)}"'
 
 
 def _date(timestamp: int) -> str:
-    """Return a time in the form of RFC 2822; seconds since 1970 where the year has more than four digits."""
+    """Return a time in the form of RFC 2822, after the year 9999 in seconds since 1970."""
     return (
         str(timestamp) if timestamp > LAST_SECOND else format_datetime(datetime.fromtimestamp(timestamp, UTC))
     )

@@ -12,12 +12,12 @@ from wsnode.demo.terminal.printable import address, printable
 MAX_LINES: Final = 1000
 MAX_DEPTH: Final = 128
 SHOWN_BYTES: Final = 4 + 4 * 32
-"""Maximum number of bytes of input or output that are shown: a function's selector and four values."""
+"""Maximum bytes of input or output that are shown: a function's selector and four values."""
 _KINDS: Final = {"CALL": "", "CREATE": "", "STATICCALL": " [staticcall]", "DELEGATECALL": " [delegatecall]"}
 
 
 class TracedLog(msgspec.Struct, frozen=True):
-    """Event, and the number of its frame's calls before it."""
+    """Event, and the number of calls of its frame before it."""
 
     address: str
     topics: Sequence[str] = ()
@@ -44,7 +44,7 @@ read_call = msgspec.json.Decoder(TracedCall).decode
 
 
 def tree_lines(root: TracedCall) -> Iterator[str]:
-    """Yield the lines of a tree, at most 1000."""
+    """Yield the lines of a tree, at most `MAX_LINES`."""
     yield "Traces"
     lines = _lines(root, "  ", "  ")
     yield from islice(lines, MAX_LINES)
@@ -53,7 +53,7 @@ def tree_lines(root: TracedCall) -> Iterator[str]:
 
 
 def _lines(call: TracedCall, first: str, indent: str, depth: int = 0) -> Iterator[str]:
-    """Yield the lines of a call; the first begins with `first`, and the others with `indent`."""
+    """Yield the lines of a call; the first begins with `first`, the others with `indent`."""
     if depth == MAX_DEPTH:
         yield f"{first}… deeper calls left out"
         return
@@ -99,6 +99,6 @@ def _log_lines(log: TracedLog, indent: str) -> Iterator[str]:
 
 
 def _bytes(text: str) -> str:
-    """Return bytes in hex; long ones are cut, with their number behind."""
+    """Return bytes in hex; long ones are cut, and followed by their number."""
     most = 2 + 2 * SHOWN_BYTES
     return text if len(text) <= most else f"{text[:most]}… ({len(text) // 2 - 1} bytes)"

@@ -1,4 +1,4 @@
-"""Messages of Hardhat's `console.sol`: from the input of a call of the console to a line.
+"""Messages of Hardhat's `console.sol`, from the input of a call of the console to text.
 
 The functions are `log` of up to four numbers, strings, truth values and addresses in any order, of one signed
 number, of bytes, and of 1 to 32 bytes. A string that comes first may have placeholders, filled as by
@@ -33,7 +33,7 @@ _NO_NUMBER: Final = "NaN"
 
 
 def line_of(message: bytes) -> str | None:
-    """Return the text of a message, in one line or several; None if it is of no function of the library."""
+    """Return the text of a message, in one or several lines; None if the library has no such function."""
     kinds = _functions().get(message[:4])
     if kinds is None:
         return None
@@ -96,7 +96,7 @@ def _slice(content: bytes, start: int, size: int) -> bytes:
 
 
 def _filled(text: str, values: Sequence[Value]) -> str:
-    """Return a text with values in its placeholders, and further values behind it."""
+    """Return a text with values in its placeholders, and further values after it."""
     if not values:
         return text.replace("%%", "%")
     rest = iter(values)

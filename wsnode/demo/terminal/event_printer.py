@@ -28,8 +28,9 @@ from wsnode.upstream.address import shown
 
 TRANSACTIONS_PER_SECOND: Final = 100
 REASONS_PER_SECOND: Final = 10
-"""Maximum number of failed transactions a second whose reason is looked up: all earlier ones of the block run
-again for it.
+"""Maximum number of failed transactions a second with a reason.
+
+All earlier transactions of the block run again for a reason.
 """
 REASON_SECONDS: Final = 0.25
 REASON_BYTES: Final = 64 * 1024
@@ -37,11 +38,11 @@ TRACE_SECONDS: Final = 1.0
 TRACE_BYTES: Final = 1024 * 1024
 NAMES_PER_SECOND: Final = 100
 CONSOLE_CHARACTERS: Final = 4096
-"""Maximum number of characters of a message to the console."""
+"""Maximum characters of a message to the console."""
 PLAIN_GAS: Final = 21_000
 """Gas of a transaction that runs no code."""
 KEPT_BYTES: Final = 64 * 1024
-"""Maximum number of bytes of the parameters of a failed call that are kept until they are printed."""
+"""Maximum bytes of the parameters of a failed call that are kept until they are printed."""
 TRACE: Final = b'{"tracer":"callTracer","tracerConfig":{"onlyTopCall":true}}'
 TREE: Final = b'{"tracer":"callTracer","tracerConfig":{"withLog":true}}'
 
@@ -55,9 +56,9 @@ PRINTED_FAILURES: Final = (
 READING: Final = ("get", "metadata", "nodeInfo", "dumpState", "setLoggingEnabled")
 """Beginnings, after the prefix, of the names of controls that do not change the chain."""
 WITH_RESULT: Final = ("evm_snapshot", "anvil_snapshot")
-"""Controls whose results are printed: they are parameters of `evm_revert`."""
+"""Controls whose results are printed, since they are parameters of `evm_revert`."""
 SAYING: Final = ("eth_call", "eth_estimateGas")
-"""Methods with printed messages of contracts; for estimates, only those of failed calls."""
+"""Methods whose calls print messages of contracts; estimates only if they fail."""
 
 
 class TopCall(msgspec.Struct, rename="camel", frozen=True):
@@ -102,11 +103,11 @@ class EventPrinterSettings(msgspec.Struct, frozen=True, kw_only=True):
 
 
 Said = Sequence[tuple[Sequence[bytes], int]]
-"""Messages to the console of each transaction, and the number of those that were left out."""
+"""Messages to the console of each transaction, and the number of omitted ones."""
 
 
 class EventPrinter:
-    """Printer of events if the log is on; another thread renders their texts."""
+    """Printer of events while the log is on; another thread renders their texts."""
 
     def __init__(
         self, printer: Printer, chain: Chain, log: DevelopmentLog, telling: EventPrinterSettings
@@ -136,7 +137,7 @@ class EventPrinter:
             registry.announce(self.tell_call)
 
     def end(self) -> None:
-        """Wait a moment for the printer, and stop reading the chain, which is about to be closed."""
+        """Wait shortly for the printer, and stop reading the chain, which is about to be closed."""
         self._printer.wait_written()
         self._has_ended = True
         self._cancel.set()
@@ -144,12 +145,11 @@ class EventPrinter:
             return
 
     def tell_call(self, method: str) -> None:
-        """Print the name of a method that is called."""
         if self._log.enabled:
             self._printer.say(lambda: f"{method}\n", self._names)
 
     def tell_said(self, _method: str, _arguments: Sequence[Any], _result: Any) -> None:
-        """Print messages of calls to the console."""
+        """Print messages of a call to the console."""
         said = self._chain.state.take_console()
         if self._log.enabled and any(said):
             self._printer.say(lambda: "".join(f"{line}\n" for line in console_lines(*said)))
@@ -271,7 +271,7 @@ class EventPrinter:
 
 
 def console_lines(messages: Sequence[bytes], left_out: int) -> Iterator[str]:
-    """Yield the lines of messages to the console; a message of an unknown function is left out."""
+    """Yield the lines of messages to the console, without messages of unknown functions."""
     for message in messages:
         text = line_of(message)
         if text is not None:
@@ -281,7 +281,7 @@ def console_lines(messages: Sequence[bytes], left_out: int) -> Iterator[str]:
 
 
 def _why(error: str, reason: str | None, output: object) -> str:
-    """Return a failure in one line: with its reason if there is one, otherwise with the output."""
+    """Return a failure in one line: with its reason if there is one, else with its output."""
     if reason is not None:
         return f"{error}: {printable(reason)}"
     if isinstance(output, str) and len(output) > len("0x"):
@@ -315,7 +315,7 @@ def _failure(method: str, params: bytes, message: str, data: object) -> str:
 
 
 def _call_of(params: bytes) -> TransactionCall:
-    """Return the call at the beginning of parameters, an empty one if there is none."""
+    """Return the call at the beginning of parameters, an empty call if there is none."""
     try:
         return next(map(_read_call, _read_parameters(params)), TransactionCall())
     except (msgspec.DecodeError, UnicodeDecodeError):

@@ -1,4 +1,4 @@
-"""Text of others, made fit for a terminal."""
+"""Text of other parties, made fit for a terminal."""
 
 from typing import Final
 
@@ -6,7 +6,7 @@ from wsnode.ethereum.codec.addresses import checksummed
 from wsnode.untrusted import decoding
 
 SHOWN_CHARACTERS: Final = 300
-"""Maximum number of characters of a text, such as a contract's reason of a failure."""
+"""Maximum characters of a text, such as a contract's reason of a failure."""
 
 
 def printable(text: str, most: int = SHOWN_CHARACTERS) -> str:
@@ -16,7 +16,7 @@ def printable(text: str, most: int = SHOWN_CHARACTERS) -> str:
 
 
 def address(text: str) -> str:
-    """Return an address with its checksum, any other text as it is."""
+    """Return an address with its checksum, any other text without control sequences."""
     try:
         content = bytes.fromhex(text.removeprefix("0x"))
     except ValueError:
