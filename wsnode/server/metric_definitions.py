@@ -365,7 +365,7 @@ METRICS: Final[Mapping[str, MetricDefinition]] = _by_family(
             {
                 "wsnode_shared_pool_reachable": "1 while the journal answers; not at the writer",
                 "wsnode_shared_pool_listed": "pending transactions that "
-                "[all nodes of a journal](cluster.md#what-is-pending) are to have",
+                "[all nodes of a journal](cluster.md#pending-transactions) are to have",
                 "wsnode_shared_pool_lacking": "at the writer those of its pool beyond the bounds, and of "
                 "impersonated "
                 "senders; elsewhere the listed ones that the pool of this node does not have",
