@@ -11,9 +11,10 @@ from trio.testing import MockClock, wait_all_tasks_blocked
 
 from tests.cluster.growing import Growing, new_chain
 from tests.cluster.memory_journal import MemoryJournal
+from wsnode.cluster.journal import Lease
 from wsnode.cluster.journal_diff import EthereumSource
 from wsnode.cluster.publisher import QUIET_SECONDS, RETRY_SECONDS, JournalPublisher
-from wsnode.cluster.records import BlockRecord, FinalityRecord, ReorgRecord
+from wsnode.cluster.records import BlockRecord, FinalityRecord, Record, ReorgRecord
 from wsnode.ethereum.codec.blocks import decode_blocks
 from wsnode.ethereum.codec.rows import block_rlp
 from wsnode.ethereum.live.branches import canonical_rows
@@ -151,6 +152,43 @@ async def test_a_change_of_several_steps_is_published_as_one(mock_clock: MockClo
         assert changes == [BlockRecord, ReorgRecord]
 
     await running(work, mock_clock)
+
+
+class InterruptedJournal(MemoryJournal):
+    """A journal during whose appends something else happens."""
+
+    meanwhile: Callable[[], None] | None = None
+
+    async def append(self, lease: Lease, record: Record) -> None:
+        await super().append(lease, record)
+        if self.meanwhile is not None:
+            self.meanwhile()
+
+
+async def test_a_change_of_several_steps_that_begins_during_an_append_is_published_as_one(
+    mock_clock: MockClock,
+) -> None:
+    with ExitStack() as stack:
+        node = Node(stack, mock_clock)
+        node.journal = journal = InterruptedJournal(node.chain.spec.genesis_hash)
+
+        def begin() -> None:
+            journal.meanwhile = None
+            node.hub.is_held = True
+            node.growing.unwind(1)
+
+        journal.meanwhile = begin
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(node.publisher.run)
+            node.extend()
+            await node.pass_time(3)
+            assert node.hub.is_held
+            node.growing.extend(2)
+            node.hub.is_held = False
+            node.hub.advance()
+            assert await node.published() == 2
+            nursery.cancel_scope.cancel()
+    assert [type(record.change) for record in journal.written] == [BlockRecord, ReorgRecord]
 
 
 async def test_each_branch_that_a_consensus_client_chooses_is_published(mock_clock: MockClock) -> None:

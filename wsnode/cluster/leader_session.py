@@ -115,8 +115,12 @@ class LeaderSession:
         """Return the time at which the lease is to be renewed, on trio's clock in seconds."""
         return self._renewed + RENEWAL_SECONDS
 
-    async def catch_up(self) -> int:
-        """Append all steps to the store's head, and return the published version of the store.
+    async def append_steps(self) -> int | None:
+        """Append the steps from the journal's end to the store's head.
+
+        Return the version of the store if the journal had them all already, None after appending: the chain
+        may have changed meanwhile, and if a change of several steps has begun, the store is not read before
+        that change ends.
 
         Raises:
             TipMovedError: The journal has lost records, or another process has written some.
@@ -124,22 +128,19 @@ class LeaderSession:
             StoreError, StateError, CorruptRowError: The chain cannot be read.
         """
         source = self._published.source
-        while True:
-            # What a change of several steps leaves behind in between is not seen: nothing is awaited before.
-            with source.chain.snapshot() as view:
-                before = (
-                    first_standing(view, source.origin, BEGINNING_BLOCKS)
-                    if self._tip is None
-                    else self._tip.after
-                )
-                work = partial(next_steps, view, source.origin, before, self._known)
-                steps: list[JournalStep] = await trio.to_thread.run_sync(work)
-                version = view.version
-            if not steps:
-                return version
-            for step in steps:
-                await self.renew()
-                before = await self._append(before, step)
+        with source.chain.snapshot() as view:
+            before = (
+                first_standing(view, source.origin, BEGINNING_BLOCKS)
+                if self._tip is None
+                else self._tip.after
+            )
+            work = partial(next_steps, view, source.origin, before, self._known)
+            steps: list[JournalStep] = await trio.to_thread.run_sync(work)
+            version = view.version
+        for step in steps:
+            await self.renew()
+            before = await self._append(before, step)
+        return None if steps else version
 
     async def _append(self, before: ChainState, step: JournalStep) -> ChainState:
         record = Record(

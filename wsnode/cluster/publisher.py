@@ -150,10 +150,12 @@ class JournalPublisher:
     async def _publish(self, session: LeaderSession) -> None:
         while True:
             change = self._changes.next_look
-            if not self._changes.is_held:
-                self._version = await session.catch_up()
-                advanced, self._advanced = self._advanced, trio.Event()
-                advanced.set()
+            while not self._changes.is_held:
+                if (version := await session.append_steps()) is not None:
+                    self._version = version
+                    advanced, self._advanced = self._advanced, trio.Event()
+                    advanced.set()
+                    break
             while not change.is_set():
                 with trio.move_on_at(session.next_renewal):
                     await change.wait()

@@ -14,7 +14,7 @@ from trio.testing import MockClock
 from tests.cluster.growing import Growing, doings, new_chain
 from tests.cluster.memory_journal import MemoryJournal
 from tests.cluster.replaying import Replayed, standing_of
-from tests.cluster.tenure.tenures import publish, tenure_of
+from tests.cluster.tenure.tenures import append_all, publish, tenure_of
 from tests.drawing import examples
 from wsnode.cluster.journal import (
     LEASE_SECONDS,
@@ -48,7 +48,7 @@ class Writer:
         try:
             if self._tenure is None:
                 self._tenure = await LeaderSession.begin(self.published, self._journal)
-            await self._tenure.catch_up()
+            await append_all(self._tenure)
             await self._tenure.renew()
         except EXPECTED:
             self._tenure = None
