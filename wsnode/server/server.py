@@ -327,7 +327,8 @@ class Server:
             if error.status is not None:
                 text = {400: "not HTTP", 408: "read timeout", 431: "header fields too large"}[error.status]
                 self.shared.counters.refusals[error.status] += 1
-                answer = refusal(HttpRequestRefusedError(error.status, RpcError(INVALID_REQUEST, text)))
+                refused = HttpRequestRefusedError(error.status, RpcError(INVALID_REQUEST, text))
+                answer = refusal(refused, has_body=not error.is_head)
                 await say(transport, answer, seconds=self.limits.close_seconds)
             return None
         if wants_websocket(head):

@@ -246,10 +246,13 @@ async def test_a_long_head_behind_another_request_is_refused(open_site: OpenSite
         assert [int(part[:4]) for part in answer.split(b"HTTP/1.1 ")[1:]] == [200, 431]
 
 
-async def test_a_long_head_of_a_head_request_is_refused_without_a_body(open_site: OpenSite) -> None:
+@pytest.mark.parametrize("before", [b"", post(ONE)], ids=["first", "second"])
+async def test_a_long_head_of_a_head_request_is_refused_without_a_body(
+    open_site: OpenSite, before: bytes
+) -> None:
     async with open_site(Limits(head_bytes=2000)) as site:
         stream = site.connect()
-        await stream.send_all(post(ONE) + b"HEAD / HTTP/1.1\r\nHost: n\r\nX: " + b"x" * 2000 + b"\r\n\r\n")
+        await stream.send_all(before + b"HEAD / HTTP/1.1\r\nHost: n\r\nX: " + b"x" * 2000 + b"\r\n\r\n")
         answer = (await read_all(stream)).split(b"HTTP/1.1 ")[-1]
         assert int(answer[:4]) == 431
         assert answer.partition(b"\r\n\r\n")[2] == b""

@@ -19,9 +19,11 @@ class MalformedHeadError(Exception):
     `status` is None if the client has disconnected.
     """
 
-    def __init__(self, status: int | None) -> None:
+    def __init__(self, status: int | None, *, is_head: bool = False) -> None:
         super().__init__(status)
         self.status = status
+        self.is_head = is_head
+        """True if the request is HEAD, so that the response has no body (RFC 9110, section 9.3.2)."""
 
 
 class Upgrade(NamedTuple):
@@ -59,7 +61,7 @@ async def read_head(transport: Transport, limits: Limits) -> tuple[bytes, bytes]
         data += arrived
         size = head_size(data, len(data) - len(arrived))
         if (len(data) if size is None else size) > limits.head_bytes:
-            raise MalformedHeadError(431)
+            raise MalformedHeadError(431, is_head=data.startswith(b"HEAD "))
         if size is not None:
             return data[:size], data[size:]
         if is_no_request(data):

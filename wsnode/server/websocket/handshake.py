@@ -74,13 +74,14 @@ def _refuse(refused: HttpRequestRefusedError) -> Handshake:
     return Handshake(refusal(refused), refused.status)
 
 
-def refusal(refused: HttpRequestRefusedError, *, close: bool = True) -> bytes:
-    """Return an HTTP response of a refusal, with a JSON-RPC error as its body."""
+def refusal(refused: HttpRequestRefusedError, *, close: bool = True, has_body: bool = True) -> bytes:
+    """Return an HTTP response of a refusal, with a JSON-RPC error as its body, or without a body for HEAD."""
     body = error_reply(NULL, refused.error)
     headers = Headers({"Content-Type": JSON, "Content-Length": str(len(body)), **refused.headers})
     if close and "Connection" not in headers:
         headers["Connection"] = "close"
-    return Response(refused.status, http.HTTPStatus(refused.status).phrase, headers, body).serialize()
+    sent = body if has_body else b""
+    return Response(refused.status, http.HTTPStatus(refused.status).phrase, headers, sent).serialize()
 
 
 def _host(headers: Headers) -> str:
