@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, TextIO
 if TYPE_CHECKING:
     from rich.progress import Progress
 
-    from wsnode.sync import progress, starknet_progress
+    from wsnode.sync import progress
 
 INTERRUPTED = 130
 LINE_EVERY_SECONDS = 5.0
@@ -147,17 +147,17 @@ def shown_progress() -> Iterator["progress.ImportProgress"]:
 
 
 @contextmanager
-def shown_starknet_progress() -> Iterator["starknet_progress.LineProgress | starknet_progress.DumpBar"]:
+def shown_starknet_progress() -> Iterator["progress.LineProgress | progress.DumpBar"]:
     """Show the progress and the reports of a dump's import on standard error."""
     from rich.console import Console
 
-    from wsnode.sync import starknet_progress
+    from wsnode.sync import progress
 
     console = Console(stderr=True)
     if not console.is_terminal:
-        yield starknet_progress.LineProgress(sys.stderr)
+        yield progress.LineProgress(sys.stderr)
         return
-    with starknet_progress.DumpBar(console) as bar:
+    with progress.DumpBar(console) as bar:
         yield bar
 
 

@@ -40,10 +40,7 @@ KEPT = {
     "starknet/rpc/blocks": SUBJECT,
     "starknet/rpc/storage_proofs": SUBJECT,
     "sync/follow/ancestors": FULL,
-    "sync/starknet/dialect": SUBJECT,
     "sync/starknet/forwarder": SUBJECT,
-    "sync/starknet/light_window": SUBJECT,
-    "sync/starknet/passed_proof": WIRE,
 }
 """Reasons of the modules that stay. A new one is merged into its importer, or gets a reason here."""
 

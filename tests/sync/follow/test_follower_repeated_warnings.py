@@ -9,7 +9,7 @@ import pytest
 from tests.sync.follow.world import NOT_SAID, Open
 from wsnode.ethereum.storage.folder_kind import FolderKind
 from wsnode.sync.follow.blocks import block_client
-from wsnode.sync.follow.light import window
+from wsnode.sync.follow.light import folder
 from wsnode.sync.follow.sync_report import SyncStage
 from wsnode.untrusted import repeated_warning
 
@@ -59,7 +59,7 @@ async def test_blocks_that_an_upstream_never_has_are_one_line(
 async def test_blocks_below_the_first_one_that_nobody_has_are_one_line(
     opened: Open, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(window, "FAILED_SECONDS", 0.0)
+    monkeypatch.setattr(folder, "FAILED_SECONDS", 0.0)
     monkeypatch.setattr(block_client, "MAX_DELAYS", 0.0)
     light = FolderKind(20, is_light=True)
     async with opened("a", blocks=60, final=2, kind=light) as (world, sources):

@@ -11,8 +11,8 @@ from wsnode.ethereum.codec.blocks import UnverifiedBlock
 from wsnode.ethereum.tree.head_writer import LiveTree
 from wsnode.ethereum.tree.statuses import DeferredBlock, InvalidBlock, ValidBlock
 from wsnode.sync.follow.blocks.ancestor_fetcher import AncestorFetcher
-from wsnode.sync.follow.tx_sender import send_to_all
 from wsnode.sync.follow.upstream import PeerError, Upstream, Upstreams, named
+from wsnode.sync.follow.upstream_txs import send_to_all
 from wsnode.upstream.address import UpstreamAddress
 from wsnode.upstream.client import Client, running
 from wsnode.upstream.errors import AddressError, SendFailedError, UpstreamError

@@ -15,7 +15,7 @@ from wsnode.ethereum.codec.transactions import PooledTransaction
 from wsnode.ethereum.pool.entry import PoolEntry
 from wsnode.ethereum.pool.queries import PoolView
 from wsnode.ethereum.state import ChainSpec, InvalidTransactionError
-from wsnode.sync.follow.tx_sender import send_to
+from wsnode.sync.follow.upstream_txs import send_to
 from wsnode.upstream.client import Client, running
 from wsnode.upstream.errors import SendFailedError, UpstreamError, UpstreamRefusedError
 from wsnode.upstream.link import Connect

@@ -23,16 +23,14 @@ from wsnode.sync.follow.finality import FinalityTracker, ProvedFinality
 from wsnode.sync.follow.head_policy import AnnouncedHead, HeadPolicy, ProvedHead
 from wsnode.sync.follow.head_tracker import HeadTracker
 from wsnode.sync.follow.identity_check import EthereumDialect
-from wsnode.sync.follow.light.folder import LightFolderParts
-from wsnode.sync.follow.light.window import REST_SECONDS
+from wsnode.sync.follow.light.folder import REST_SECONDS, LightFolderParts
 from wsnode.sync.follow.proved_head import ProvedHeadSync
 from wsnode.sync.follow.range_sync import RangeSync
 from wsnode.sync.follow.session import UpstreamSession
 from wsnode.sync.follow.storage_retry import StorageRetry
 from wsnode.sync.follow.sync_report import HeadAnnouncements, SyncStage, SyncStageLog, described
-from wsnode.sync.follow.tx_sender import send_to_all
 from wsnode.sync.follow.upstream import Upstream, Upstreams, named
-from wsnode.sync.follow.upstream_txs import UpstreamTransactions
+from wsnode.sync.follow.upstream_txs import UpstreamTransactions, send_to_all
 from wsnode.sync.progress import ImportProgress
 from wsnode.upstream.address import UpstreamAddress
 from wsnode.upstream.client import Client

@@ -3,6 +3,7 @@
 Announced blocks are requested by hash: a number may name another block a moment later.
 """
 
+from collections.abc import Callable
 from functools import partial
 from typing import Any, Final
 
@@ -13,7 +14,8 @@ from wsnode.starknet.block import UnverifiedStarknetBlock
 from wsnode.starknet.classes.decode import decode_class
 from wsnode.starknet.classes.definition import ClassKind, ContractClass, NotAClassError
 from wsnode.starknet.felt import felt_text
-from wsnode.sync.follow.upstream import PeerError, Upstream
+from wsnode.sync.follow.blocks.any_upstream import all_at_once
+from wsnode.sync.follow.upstream import RECHECK_SECONDS, PeerError, Upstream, Upstreams
 from wsnode.sync.starknet.replies import (
     StarknetHead,
     decode_block,
@@ -114,6 +116,23 @@ async def block_at(upstream: Upstream, block_id: Any, link: Link | None = None) 
     return upstream.client.read(decode_head, text)
 
 
+async def ask_block(upstream: Upstream, block_id: Any) -> tuple[bytes, bytes]:
+    """Return the JSON of a block with its receipts, and of its state update, which are asked for together.
+
+    Raises:
+        UpstreamError: The upstream does not give both; `absent` if it does not know the block.
+    """
+    has_facts = upstream.interface_version >= WITH_PROOF_FACTS
+    flags = {"response_flags": ["INCLUDE_PROOF_FACTS"]} if has_facts else {}
+    asked: dict[str, dict[str, Any]] = {"getBlockWithReceipts": flags, "getStateUpdate": {}}
+
+    async def answer(method: str) -> bytes:
+        return await ask(upstream, method, {"block_id": block_id, **asked[method]})
+
+    block, update = await all_at_once(list(asked), answer)
+    return block, update
+
+
 async def fetch_block(upstream: Upstream, block_id: dict[str, Any]) -> UnverifiedStarknetBlock:
     """Return a block with its receipts and state difference from an upstream, not verified.
 
@@ -123,26 +142,7 @@ async def fetch_block(upstream: Upstream, block_id: dict[str, Any]) -> Unverifie
         UpstreamError: The upstream does not give the block; `invalid` if its answer is another block, or
             malformed.
     """
-    replies: dict[str, bytes] = {}
-    failures: list[UpstreamError] = []
-    flags = (
-        {"response_flags": ["INCLUDE_PROOF_FACTS"]} if upstream.interface_version >= WITH_PROOF_FACTS else {}
-    )
-    async with trio.open_nursery() as nursery:
-
-        async def fetch(method: str, params: dict[str, Any]) -> None:
-            try:
-                replies[method] = await ask(upstream, method, {"block_id": block_id, **params})
-            except UpstreamError as error:
-                # Not out of the nursery, which would wrap it in a group.
-                failures.append(error)
-                nursery.cancel_scope.cancel()
-
-        nursery.start_soon(fetch, "getBlockWithReceipts", flags)
-        nursery.start_soon(fetch, "getStateUpdate", {})
-    if failures:
-        raise failures[0]
-    block, update = replies["getBlockWithReceipts"], replies["getStateUpdate"]
+    block, update = await ask_block(upstream, block_id)
     decode = partial(upstream.client.read, lambda texts: decode_block(*texts), (block, update))
     found = decode() if len(block) + len(update) < SHORT else await trio.to_thread.run_sync(decode)
     told = {"block_hash": felt_text(found.hash), "block_number": found.number}
@@ -197,3 +197,62 @@ async def fetch_class(upstream: Upstream, block_hash: bytes, class_hash: bytes) 
         upstream.client.score.failed()
         raise UpstreamError("invalid", f"{named} hashes to {felt_text(found.class_hash)}")
     return ContractClass(found.kind, class_hash, found.rendered)
+
+
+GREETING_SECONDS: Final = 15.0
+POLL_SECONDS: Final = 0.5
+BESIDE_SECONDS: Final = 2.0
+"""Seconds between polls of announcing nodes: their subscriptions have been seen to stop silently."""
+ALONE_SECONDS: Final = (1.0, 2.0, 4.0, 8.0, 15.0)
+"""Seconds of quarantine of the only upstream after its first invalid block, its second, and so on."""
+MAX_RECHECK_SECONDS: Final = 3600.0
+
+
+class StarknetDialect:
+    """Requests of a session to nodes of a Starknet chain."""
+
+    polls_beside = True
+
+    def __init__(self, chain_id: str, upstreams: Upstreams, floor: Callable[[], StarknetHead | None]) -> None:
+        """Check nodes against `chain_id` and `floor`: it returns our last block accepted on L1, or None."""
+        self._chain_id = chain_id
+        self._upstreams = upstreams
+        self._floor = floor
+
+    async def greet(self, upstream: Upstream, link: Link) -> Head:
+        with trio.move_on_after(GREETING_SECONDS):
+            await require_chain(upstream, link, self._chain_id)
+            floor = self._floor()
+            if floor is not None:
+                theirs = await block_at(upstream, {"block_number": floor.number}, link)
+                if theirs is not None and theirs.hash != floor.hash:
+                    raise PeerError(
+                        f"its block {floor.number} is {felt_text(theirs.hash)}, and ours, which is final "
+                        f"on L1, is {felt_text(floor.hash)}",
+                        is_forked=True,
+                    )
+            return await head_of(upstream, link)
+        raise UpstreamError("timeout", f"its chain was not identified within {GREETING_SECONDS:g} s")
+
+    async def subscribe_heads(self, link: Link, hear: Callable[[bytes], None]) -> bool:
+        return await subscribe_heads(link, hear)
+
+    def announced_head(self, upstream: Upstream, text: bytes) -> Head | None:
+        return upstream.client.read(decode_head, text)
+
+    async def head(self, upstream: Upstream, link: Link) -> Head | None:
+        return await head_of(upstream, link)
+
+    def poll_seconds(self, upstream: Upstream) -> float:
+        return BESIDE_SECONDS if upstream.announces_heads else POLL_SECONDS
+
+    def recheck_seconds(self, upstream: Upstream) -> float:
+        """Return the seconds before a quarantined upstream is checked again, and count the quarantine.
+
+        They double each time, from 60 to 3,600; of the only upstream they are `ALONE_SECONDS`.
+        """
+        upstream.refused_blocks += 1
+        times = upstream.refused_blocks
+        if len(self._upstreams.all) == 1:
+            return ALONE_SECONDS[min(times, len(ALONE_SECONDS)) - 1]
+        return min(RECHECK_SECONDS * 2.0 ** min(times - 1, 10), MAX_RECHECK_SECONDS)

@@ -16,16 +16,14 @@ from wsnode.sync.follow.session import UpstreamSession
 from wsnode.sync.follow.storage_retry import StorageRetry
 from wsnode.sync.follow.sync_report import HeadAnnouncements, SyncStage, SyncStageLog, described
 from wsnode.sync.follow.upstream import Upstream, Upstreams, named
-from wsnode.sync.starknet.client import block_at
-from wsnode.sync.starknet.dialect import StarknetDialect
+from wsnode.sync.starknet.client import StarknetDialect, block_at
 from wsnode.sync.starknet.forwarder import StarknetForwarder
 from wsnode.sync.starknet.head_tracker import StarknetHeadTracker
-from wsnode.sync.starknet.light_window import StarknetWindow
 from wsnode.sync.starknet.pre_confirmed_tracker import PreConfirmedTracker
 from wsnode.sync.starknet.replies import StarknetHead, head_at
 from wsnode.sync.starknet.state_reader import StarknetStateReader
-from wsnode.sync.starknet.store import ChainWriter
-from wsnode.sync.starknet.verifying import BlockVerifier
+from wsnode.sync.starknet.store import ChainWriter, StarknetWindow
+from wsnode.sync.starknet.verified_blocks import BlockVerifier
 from wsnode.upstream.address import UpstreamAddress
 from wsnode.upstream.client import Client
 from wsnode.upstream.errors import UpstreamError

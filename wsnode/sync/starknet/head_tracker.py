@@ -15,9 +15,8 @@ from wsnode.sync.follow.fork_choice import Path, chosen
 from wsnode.sync.follow.upstream import LowerHead, PeerError, Upstream, Upstreams
 from wsnode.sync.starknet.client import block_at, fetch_announced, fetch_block
 from wsnode.sync.starknet.replies import StarknetHead, head_at
-from wsnode.sync.starknet.side_blocks import NOWHERE, StarknetSideBlocks, VerifiedSideBlock
 from wsnode.sync.starknet.store import ChainWriter, RefusedRootError
-from wsnode.sync.starknet.verifying import BlockVerifier
+from wsnode.sync.starknet.verified_blocks import NOWHERE, BlockVerifier, StarknetSideBlocks, VerifiedSideBlock
 from wsnode.upstream.errors import UpstreamError
 from wsnode.upstream.link import Link
 

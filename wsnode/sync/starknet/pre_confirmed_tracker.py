@@ -1,7 +1,7 @@
 """Tracker of the block that upstreams are building on our head."""
 
 from functools import partial
-from typing import Any, Final
+from typing import Final
 
 import msgspec
 import trio
@@ -9,10 +9,9 @@ import trio
 from wsnode.starknet.chain import StarknetChain
 from wsnode.starknet.followed.pre_confirmed import PreConfirmedBlock
 from wsnode.starknet.followed.state import FollowedState
-from wsnode.sync.follow.blocks.any_upstream import all_at_once
 from wsnode.sync.follow.storage_retry import StorageRetry
 from wsnode.sync.follow.upstream import Upstream, Upstreams
-from wsnode.sync.starknet.client import SHORT, WITH_PROOF_FACTS, ask
+from wsnode.sync.starknet.client import SHORT, ask_block
 from wsnode.sync.starknet.pre_confirmed import Base, count_transactions, decode_pre_confirmed
 from wsnode.upstream.errors import UpstreamError
 
@@ -143,12 +142,5 @@ def _is_at(upstream: Upstream, base: Base) -> bool:
 
 
 async def _ask(upstream: Upstream) -> Poll:
-    has_facts = upstream.interface_version >= WITH_PROOF_FACTS
-    flags = {"response_flags": ["INCLUDE_PROOF_FACTS"]} if has_facts else {}
-    asked: dict[str, dict[str, Any]] = {"getBlockWithReceipts": flags, "getStateUpdate": {}}
-
-    async def answer(method: str) -> bytes:
-        return await ask(upstream, method, {"block_id": "pre_confirmed", **asked[method]})
-
-    block, update = await all_at_once(list(asked), answer)
+    block, update = await ask_block(upstream, "pre_confirmed")
     return Poll(upstream, block, update, upstream.client.read(count_transactions, block))

@@ -8,7 +8,7 @@ import pytest
 from tests.sync.follow.beacon.proved_world import BEGIN, LIGHT, ProvedWorld, grown_story, proved_world
 from wsnode.ethereum.storage.folder_kind import FULL, FolderKind
 from wsnode.sync.errors import CheckpointError
-from wsnode.sync.follow.beacon.steps import ProverState
+from wsnode.sync.follow.beacon.light_client import ProverState
 from wsnode.sync.follow.sync_report import SyncStage
 from wsnode.upstream.address import UpstreamAddress
 

@@ -13,7 +13,7 @@ from trio.testing import MockClock
 from tests.conformance.test_light_client import Json, read
 from tests.sync.follow.beacon.beacon_nodes import SLOT_SECONDS, Answer, BeaconWorld
 from tests.vector_files import require_vectors
-from wsnode.sync.follow.beacon.steps import ProverState
+from wsnode.sync.follow.beacon.light_client import ProverState
 
 pytestmark = pytest.mark.slow
 

@@ -27,10 +27,11 @@ from wsnode.sync.follow.beacon.light_client import (
     LightClientRowError,
     OldCheckpointError,
     ProvedHeader,
+    ProverState,
+    ProverStatus,
 )
 from wsnode.sync.follow.beacon.networks import DAY, BeaconChain
 from wsnode.sync.follow.beacon.prover import QUARANTINE_SECONDS, HeadProver, RunSync, wall_clock
-from wsnode.sync.follow.beacon.steps import ProverState, ProverStatus
 from wsnode.sync.follow.storage_retry import StorageRetry
 from wsnode.untrusted.decoding import MalformedError
 from wsnode.upstream.address import UpstreamAddress

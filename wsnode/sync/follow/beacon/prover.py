@@ -18,19 +18,17 @@ import trio
 
 from wsnode.sync.follow.beacon.beacon_node import FIRST_PAUSE, MAX_PAUSE, BeaconNode
 from wsnode.sync.follow.beacon.light_client import (
+    MISSED_SLOTS,
     BeaconNetwork,
     LightClient,
     LightClientChange,
-    ProvedHeader,
-    RefusedError,
-    split_updates,
-)
-from wsnode.sync.follow.beacon.steps import (
-    MISSED_SLOTS,
     PeriodRange,
+    ProvedHeader,
     ProverState,
     ProverStatus,
+    RefusedError,
     periods_behind,
+    split_updates,
     status_of,
     wanted_periods,
 )

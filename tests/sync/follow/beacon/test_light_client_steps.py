@@ -4,8 +4,13 @@ import pytest
 
 from tests.conformance.test_light_client import Json, begin, network_of, read, take
 from tests.vector_files import CHECKOUT
-from wsnode.sync.follow.beacon.light_client import LightClient
-from wsnode.sync.follow.beacon.steps import PeriodRange, ProverState, status_of, wanted_periods
+from wsnode.sync.follow.beacon.light_client import (
+    LightClient,
+    PeriodRange,
+    ProverState,
+    status_of,
+    wanted_periods,
+)
 
 VECTOR: Json = read(CHECKOUT / "tests/vectors/light-client/fork.json")
 NETWORK = network_of(VECTOR)
