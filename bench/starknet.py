@@ -26,12 +26,12 @@ from websockets.sync.client import connect
 
 from wsnode.demo.starknet_chain import StarknetBlockMaker
 from wsnode.jsonrpc.dispatcher import Dispatcher
+from wsnode.starknet.block import StateDiff
 from wsnode.starknet.chain import StarknetChain
 from wsnode.starknet.diff_json import flat_diff, nested_diff
 from wsnode.starknet.felt import felt_text, number_felt
 from wsnode.starknet.native import verify_starknet_block
 from wsnode.starknet.rpc.methods import build_registry
-from wsnode.starknet.state_diff import StateDiff
 from wsnode.sync.starknet_folder import import_folder
 
 FIRST = 550_000

@@ -132,8 +132,8 @@ FLOORS = {
         "accepting",
     ),
     "starknet": (
-        "felt native state_diff",
-        "body errors block block_id diff_source",
+        "felt native block",
+        "body errors block_id diff_source",
         "diff_json classes trust",
         "storage",
         "roots followed",

@@ -50,7 +50,7 @@ ELSEWHERE = {
     27: "starknet/rpc/test_transactions.py",
     29: "starknet/rpc/test_transactions.py",
     32: "starknet/rpc/test_methods.py",
-    42: "starknet/rpc/test_storage_proofs.py",
+    42: "starknet/rpc/test_state_storage_proofs.py",
     67: "starknet/live/test_streams.py",
     68: "starknet/live/test_subscription_heads.py",
 }

@@ -8,10 +8,9 @@ from typing import Any
 import msgspec
 
 from wsnode.demo.starknet_chain import StarknetBlockMaker
-from wsnode.starknet.block import UnverifiedStarknetBlock
+from wsnode.starknet.block import StateDiff, UnverifiedStarknetBlock
 from wsnode.starknet.diff_json import flat_diff, nested_diff
 from wsnode.starknet.felt import felt_text, number_felt
-from wsnode.starknet.state_diff import StateDiff
 
 SYSTEM = number_felt(1)
 """A contract that needs no class."""

@@ -8,10 +8,10 @@ from hypothesis import strategies as st
 
 from tests.starknet.models import ordered
 from tests.vector_files import require_vectors
+from wsnode.starknet.block import InvalidStateDiffError, StateDiff
 from wsnode.starknet.diff_json import decode_flat, filtered, flat_diff, nested_diff, state_diff
 from wsnode.starknet.diff_source import decode_state_diff
 from wsnode.starknet.felt import PRIME
-from wsnode.starknet.state_diff import InvalidStateDiffError, StateDiff
 
 felts = st.integers(0, PRIME - 1).map(lambda number: number.to_bytes(32, "big"))
 pairs = st.dictionaries(felts, felts, max_size=4).map(lambda items: sorted(items.items()))

@@ -15,11 +15,10 @@ from tests.drawing import examples
 from tests.starknet.branches import branch, write_dump
 from wsnode.demo.starknet_chain import StarknetBlockMaker
 from wsnode.starknet import importer
-from wsnode.starknet.block import UnverifiedStarknetBlock
+from wsnode.starknet.block import StateDiff, UnverifiedStarknetBlock
 from wsnode.starknet.chain import StarknetChain
 from wsnode.starknet.errors import InvalidStarknetBlockError
 from wsnode.starknet.felt import number_felt
-from wsnode.starknet.state_diff import StateDiff
 from wsnode.starknet.storage.tables import (
     CLASS_AT,
     COMPILED_AT,

@@ -10,7 +10,7 @@ from typing import Any, Final, Self
 import msgspec
 import trio
 
-from wsnode.starknet.block import StarknetHeader, UnverifiedStarknetBlock
+from wsnode.starknet.block import StarknetHeader, StateDiff, UnverifiedStarknetBlock
 from wsnode.starknet.chain import StarknetChain
 from wsnode.starknet.classes.decode import decode_class
 from wsnode.starknet.classes.definition import ContractClass
@@ -18,7 +18,6 @@ from wsnode.starknet.felt import ZERO, felt_text, number_felt
 from wsnode.starknet.importer import BlockImporter, head_of
 from wsnode.starknet.native import StarknetTries, starknet_diff_commitment
 from wsnode.starknet.roots import StateRoots
-from wsnode.starknet.state_diff import StateDiff
 
 VERSION = "0.14.1"
 GENESIS_TIME = 1_700_000_000

@@ -126,8 +126,7 @@ def network_of(
     starknet_limits: Mapping[str, int] = {}
     if starknet is not None:
         from wsnode.starknet.proofs.prover import StateProver
-        from wsnode.starknet.rpc.limits import STARKNET_LIMITS
-        from wsnode.starknet.rpc.methods import add_methods
+        from wsnode.starknet.rpc.methods import STARKNET_LIMITS, add_methods
         from wsnode.starknet.snapshot import SPEC_VERSIONS
 
         rpc_versions, starknet_limits = tuple(SPEC_VERSIONS), STARKNET_LIMITS
@@ -192,8 +191,7 @@ def starknet_network(
 ) -> Network:
     """Return a network with a Starknet chain and no other."""
     from wsnode.starknet.proofs.prover import StateProver
-    from wsnode.starknet.rpc.limits import STARKNET_LIMITS
-    from wsnode.starknet.rpc.methods import build_registry
+    from wsnode.starknet.rpc.methods import STARKNET_LIMITS, build_registry
     from wsnode.starknet.snapshot import SPEC_VERSIONS
 
     unavailable = {"eth_": {"network": name, "family": ETHEREUM_FOLDER}}

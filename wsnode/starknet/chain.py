@@ -1,5 +1,7 @@
-"""Starknet chain of one data folder."""
+"""Starknet chain of one data folder, and the lock that allows it one writer."""
 
+import fcntl
+import os
 from collections.abc import Sequence
 from contextlib import closing, suppress
 from pathlib import Path
@@ -10,9 +12,8 @@ from wsnode.starknet.block import VerifiedStarknetBlock
 from wsnode.starknet.classes.definition import ContractClass
 from wsnode.starknet.errors import BusyError, StarknetError
 from wsnode.starknet.felt import felt_bytes
-from wsnode.starknet.followed.state import FollowedState
+from wsnode.starknet.followed import FollowedState
 from wsnode.starknet.snapshot import StarknetSnapshot
-from wsnode.starknet.storage.lock import WriterLock
 from wsnode.starknet.storage.tables import (
     CHAIN_ID_KEY,
     FIRST_BLOCK_KEY,
@@ -34,6 +35,31 @@ from wsnode.starknet.storage.writing import (
 )
 from wsnode.store import environment
 from wsnode.store.environment import DamagedRowError, Environment, Reader, Writer
+from wsnode.store.private import FILE_MODE, make_private_folder
+from wsnode.untrusted.files import open_regular
+
+
+class WriterLock:
+    """Exclusive lock of a file, held from construction to `close` or to the end of the process."""
+
+    def __init__(self, path: Path) -> None:
+        """Take the lock.
+
+        Raises:
+            BusyError: Another process has it.
+            OSError: It cannot be opened, or is no file.
+        """
+        make_private_folder(path.parent)
+        self._file = open_regular(path, os.O_RDWR | os.O_CREAT, FILE_MODE)
+        try:
+            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            os.close(self._file)
+            raise BusyError(path.parent) from None
+
+    def close(self) -> None:
+        os.close(self._file)
+
 
 FOLDER: Final = "alt"
 # A dump does not name its network; the first block's hash identifies it.

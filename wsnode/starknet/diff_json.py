@@ -10,6 +10,7 @@ from operator import attrgetter
 
 import msgspec
 
+from wsnode.starknet.block import StateDiff
 from wsnode.starknet.diff_source import (
     ContractEntries,
     DeclaredClass,
@@ -18,7 +19,6 @@ from wsnode.starknet.diff_source import (
     StorageEntry,
 )
 from wsnode.starknet.felt import felt_bytes, felt_text
-from wsnode.starknet.state_diff import StateDiff
 from wsnode.untrusted.decoding import JsonDecoder
 
 

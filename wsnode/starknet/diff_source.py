@@ -9,8 +9,8 @@ from itertools import pairwise
 
 import msgspec
 
+from wsnode.starknet.block import InvalidStateDiffError, Pair, Slot, StateDiff
 from wsnode.starknet.felt import felt_bytes, felt_text
-from wsnode.starknet.state_diff import InvalidStateDiffError, Pair, Slot, StateDiff
 from wsnode.untrusted.decoding import JsonDecoder
 
 

@@ -6,7 +6,7 @@ import msgspec
 
 from wsnode.starknet.felt import ZERO, felt_text
 from wsnode.starknet.snapshot import StarknetSnapshot
-from wsnode.starknet.storage.rows import BlockRow
+from wsnode.starknet.storage.tables import BlockRow
 
 
 def render_header(view: StarknetSnapshot, number: int, row: BlockRow) -> bytes:

@@ -4,9 +4,7 @@ from types import TracebackType
 from typing import Final, Self
 
 from wsnode.starknet.body import StoredBody, accepted_on_l1, decode_body
-from wsnode.starknet.followed.pre_confirmed import PreConfirmedBlock
-from wsnode.starknet.followed.state import FollowedState, StateValue, ValueKind
-from wsnode.starknet.storage.rows import BlockRow, decode_block, decompress
+from wsnode.starknet.followed import FollowedState, PreConfirmedBlock, StateValue, ValueKind
 from wsnode.starknet.storage.tables import (
     BLOCKS,
     BODIES,
@@ -28,6 +26,9 @@ from wsnode.starknet.storage.tables import (
     TRANSACTIONS,
     WHOLE_STATE_KEY,
     WINDOW_KEY,
+    BlockRow,
+    decode_block,
+    decompress,
     entry_at,
     first_entry,
     key_number,

@@ -36,9 +36,6 @@ KEPT = {
     "server/transport/event_loop": FULL,
     "server/websocket/connection_tasks": FULL,
     "server/websocket/message_buffer": FULL,
-    "starknet/classes/sierra": WIRE,
-    "starknet/rpc/blocks": SUBJECT,
-    "starknet/rpc/storage_proofs": SUBJECT,
     "sync/follow/ancestors": FULL,
     "sync/starknet/forwarder": SUBJECT,
 }

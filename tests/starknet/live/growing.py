@@ -4,10 +4,9 @@ import hashlib
 from collections.abc import Callable
 from typing import Any
 
-from wsnode.starknet.block import StarknetHeader, VerifiedStarknetBlock
+from wsnode.starknet.block import StarknetHeader, StateDiff, VerifiedStarknetBlock
 from wsnode.starknet.chain import StarknetChain
 from wsnode.starknet.felt import ZERO
-from wsnode.starknet.state_diff import StateDiff
 from wsnode.starknet.storage.tables import DROPPED
 
 Place = tuple[int, bytes]

@@ -12,8 +12,8 @@ from tests.starknet.reference.node import reference_node
 from tests.starknet.reference.pair import Pair
 from tests.starknet.rpc.conftest import BLOCKS
 from tests.starknet.rpc.test_schemas import DOCUMENT, validate
+from wsnode.starknet import events as search
 from wsnode.starknet.chain import StarknetChain
-from wsnode.starknet.events import search
 
 
 @pytest.fixture(scope="module")

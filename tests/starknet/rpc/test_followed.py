@@ -15,7 +15,7 @@ from tests.starknet.reference.pair import Pair
 from tests.starknet.rpc.conftest import BLOCKS
 from tests.starknet.rpc.test_methods_versions import OF_BLOCKS, calls, each_version
 from tests.starknet.rpc.test_schemas import SCHEMAS, validate_as_specified
-from tests.starknet.rpc.test_storage_proofs import random_question
+from tests.starknet.rpc.test_state_storage_proofs import random_question
 
 pytestmark = pytest.mark.slow
 

@@ -110,7 +110,7 @@ def test_every_method_has_a_schema_and_a_request(chain: StarknetChain) -> None:
     # The replies to forwarded methods are an upstream's.
     forwarded = {f"starknet_{name}" for name in FORWARDED}
     methods = {name for name in registry.methods if name.startswith("starknet_")} - forwarded
-    # Blocks of the chain here have no transactions: test_transactions and test_storage_proofs ask for others.
+    # Blocks of this chain have no transactions: test_transactions and test_state_storage_proofs have others.
     elsewhere = set(OF_TRANSACTIONS["results"]) | set(OF_PROOFS["results"])
     assert methods == set(SCHEMAS["results"]) == set(REQUESTS) | elsewhere
 

@@ -18,8 +18,8 @@ from tests.upstream.providers import Error
 from wsnode.server.access.router import Network
 from wsnode.server.limits import Limits
 from wsnode.server.server import Server
-from wsnode.starknet.followed import sent as module
-from wsnode.starknet.followed.sent import SENT_SECONDS, SentTransactions
+from wsnode.starknet import followed as module
+from wsnode.starknet.followed import SENT_SECONDS, SentTransactions
 from wsnode.starknet.rpc.methods import FAMILIES, build_registry
 from wsnode.starknet.snapshot import SPEC_VERSIONS
 from wsnode.sync.follow.sync_report import SyncStage

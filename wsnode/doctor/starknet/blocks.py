@@ -8,14 +8,12 @@ from typing import Final
 import zstandard
 
 from wsnode.doctor.faults import FaultCollector
-from wsnode.starknet.block import StarknetHeader, UnverifiedStarknetBlock
+from wsnode.starknet.block import StarknetHeader, StateDiff, UnverifiedStarknetBlock
 from wsnode.starknet.body import decode_body
 from wsnode.starknet.diff_json import decode_flat, state_diff
 from wsnode.starknet.felt import ZERO
 from wsnode.starknet.roots import StateRoots
-from wsnode.starknet.state_diff import StateDiff
 from wsnode.starknet.storage.event_bloom import body_bloom
-from wsnode.starknet.storage.rows import BlockRow, decode_block, decompress
 from wsnode.starknet.storage.tables import (
     BLOCKS,
     BODIES,
@@ -27,6 +25,9 @@ from wsnode.starknet.storage.tables import (
     NUMBERS,
     TRANSACTIONS,
     WINDOW_KEY,
+    BlockRow,
+    decode_block,
+    decompress,
     key_number,
     number_key,
 )

@@ -6,13 +6,12 @@ import zstandard
 
 from wsnode.doctor.faults import FaultCollector
 from wsnode.doctor.starknet.blocks import StarknetBlockCheck
+from wsnode.starknet.block import StateDiff
 from wsnode.starknet.chain import KNOWN_CHAINS, StarknetChain
 from wsnode.starknet.classes.decode import decode_class
 from wsnode.starknet.classes.definition import NotAClassError
 from wsnode.starknet.roots import StateRoots
 from wsnode.starknet.snapshot import StarknetSnapshot
-from wsnode.starknet.state_diff import StateDiff
-from wsnode.starknet.storage.rows import decompress
 from wsnode.starknet.storage.tables import (
     BLOCKS,
     CLASSES,
@@ -25,6 +24,7 @@ from wsnode.starknet.storage.tables import (
     NUMBERS,
     STORAGE_AT,
     WINDOW_KEY,
+    decompress,
     key_number,
     number_key,
 )

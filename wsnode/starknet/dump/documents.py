@@ -9,12 +9,11 @@ from typing import TypeAlias
 import msgspec
 from msgspec import UNSET, UnsetType
 
-from wsnode.starknet.block import StarknetHeader
+from wsnode.starknet.block import StarknetHeader, StateDiff
 from wsnode.starknet.diff_source import decode_state_diff
 from wsnode.starknet.dump.header_members import header_members
 from wsnode.starknet.dump.receipt_block import has_receipts
 from wsnode.starknet.felt import felt_bytes
-from wsnode.starknet.state_diff import StateDiff
 from wsnode.untrusted.decoding import JsonDecoder
 
 Optional: TypeAlias = msgspec.Raw | UnsetType

@@ -10,13 +10,12 @@ from pathlib import Path
 
 import msgspec
 
-from wsnode.starknet.block import StarknetHeader, UnverifiedStarknetBlock
+from wsnode.starknet.block import InvalidStateDiffError, StarknetHeader, UnverifiedStarknetBlock
 from wsnode.starknet.dump.documents import DumpDocument, DumpUpdate, read_document
 from wsnode.starknet.dump.files import DocumentReader, FileLocation, documents, dump_files, number_in_name
 from wsnode.starknet.dump.receipt_block import node_block
 from wsnode.starknet.errors import BlockDumpError, InvalidStarknetBlockError
 from wsnode.starknet.felt import felt_text
-from wsnode.starknet.state_diff import InvalidStateDiffError
 from wsnode.untrusted.decoding import MalformedError
 
 Report = Callable[[str], None]

@@ -1,16 +1,15 @@
-"""Block to be published to subscribers; its parts are read once for all subscriptions."""
+"""Blocks and unstored transactions that subscriptions receive; their parts are read once for all."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 
 from wsnode.starknet.body import StoredBody
-from wsnode.starknet.events.filter import EventFilter
-from wsnode.starknet.events.search import EmittedEvent, matching_events
+from wsnode.starknet.events import EmittedEvent, EventFilter, emitted_events, matching_events
 from wsnode.starknet.felt import felt_text
 from wsnode.starknet.header_json import render_header
-from wsnode.starknet.live.position import StarknetPosition
+from wsnode.starknet.live.position import BEGINNING, StarknetPosition
 from wsnode.starknet.snapshot import StarknetSnapshot
-from wsnode.starknet.storage.rows import BlockRow
+from wsnode.starknet.storage.tables import BlockRow
 
 
 class BodyUnavailableError(Exception):
@@ -94,3 +93,58 @@ class BlockContents:
             return
         indices = sorted(index for name in named for index in self.events_by_contract.get(name, ()))
         yield from map(self.events.__getitem__, indices)
+
+
+class UnstoredTransactions:
+    """Some transactions of a body without a block hash; `body.status` is their finality."""
+
+    def __init__(self, body: StoredBody, number: int | None, indices: Sequence[int]) -> None:
+        """Take the transactions at `indices`; `number` is that of their block, None if they have none."""
+        self.body = body
+        self.number = number
+        self.indices = indices
+
+    @cached_property
+    def events(self) -> Sequence[EmittedEvent]:
+        """Return the events of the transactions, in order."""
+        if (number := self.number) is None:
+            return []
+        return [event for index in self.indices for event in emitted_events(self.body, index, number)]
+
+
+class UnstoredFeed:
+    """Record of the transactions that were published before a stored block had them."""
+
+    def __init__(self) -> None:
+        self._head = BEGINNING
+        self._published: set[str] = set()
+        """Hashes of the published transactions of pre-confirmed blocks on that head."""
+        self._sent = 0
+        """Number of sent transactions that were published."""
+
+    def take(self, view: StarknetSnapshot, head: StarknetPosition) -> Iterator[UnstoredTransactions]:
+        """Yield what was not published yet, sent transactions first; it counts as published from now on."""
+        if view.followed is None:
+            return
+        if head != self._head:
+            self._head = head
+            self._published.clear()
+        sent = view.followed.sent
+        before, self._sent = self._sent, sent.sequence
+        for body in sent.after(before):
+            yield UnstoredTransactions(body, None, [0])
+        if (block := view.pre_confirmed) is None:
+            return
+        hashes = block.body.hashes
+        new = [index for index, text in enumerate(hashes) if text not in self._published]
+        if new:
+            self._published.update(hashes)
+            yield UnstoredTransactions(block.body, block.number, new)
+
+    def published(self, view: StarknetSnapshot) -> UnstoredTransactions | None:
+        """Return the published transactions of the pre-confirmed block, None if there are none."""
+        if (block := view.pre_confirmed) is None or block.parent_hash != self._head.hash:
+            return None
+        hashes = block.body.hashes
+        indices = [index for index, text in enumerate(hashes) if text in self._published]
+        return UnstoredTransactions(block.body, block.number, indices) if indices else None

@@ -8,8 +8,12 @@ from wsnode.pubsub.store_watch import StoreWatch
 from wsnode.pubsub.subscription import Event
 from wsnode.starknet.chain import StarknetChain
 from wsnode.starknet.felt import felt_text
-from wsnode.starknet.live.branches import UnknownStarknetBlockError, dropped_from, head_position
-from wsnode.starknet.live.contents import BlockContents, BodyUnavailableError
+from wsnode.starknet.live.contents import (
+    BlockContents,
+    BodyUnavailableError,
+    UnstoredFeed,
+    UnstoredTransactions,
+)
 from wsnode.starknet.live.messages import (
     CLOSE_UNAVAILABLE,
     CLOSE_UNKNOWN,
@@ -21,9 +25,13 @@ from wsnode.starknet.live.messages import (
     unknown_block_notice,
 )
 from wsnode.starknet.live.pages import STEP_TRANSACTIONS, blocks_behind, parts_of, unstored_parts
-from wsnode.starknet.live.position import StarknetPosition
+from wsnode.starknet.live.position import (
+    StarknetPosition,
+    UnknownStarknetBlockError,
+    dropped_from,
+    head_position,
+)
 from wsnode.starknet.live.streams import StatusStream
-from wsnode.starknet.live.unstored import UnstoredFeed, UnstoredTransactions
 from wsnode.starknet.snapshot import StarknetSnapshot
 
 logger = logging.getLogger("wsnode.live")

@@ -6,8 +6,7 @@ from typing import Final, TypeAlias
 import msgspec
 
 from wsnode.pubsub.subscription import IDENTITY_BYTES, PART_BYTES
-from wsnode.starknet.live.branches import dropped_from, position_at
-from wsnode.starknet.live.contents import BlockContents, BodyUnavailableError
+from wsnode.starknet.live.contents import BlockContents, BodyUnavailableError, UnstoredTransactions
 from wsnode.starknet.live.messages import (
     Message,
     NotificationForm,
@@ -15,8 +14,7 @@ from wsnode.starknet.live.messages import (
     reorganisation,
     uncursored,
 )
-from wsnode.starknet.live.position import StarknetPosition
-from wsnode.starknet.live.unstored import UnstoredTransactions
+from wsnode.starknet.live.position import StarknetPosition, dropped_from, position_at
 from wsnode.starknet.snapshot import StarknetSnapshot
 
 STEP_BLOCKS: Final = 64

@@ -7,13 +7,11 @@ from typing import Any, Final, Protocol, TypeAlias
 import msgspec
 
 from wsnode.starknet.body import StoredBody, hashed_transaction, placed_receipt, transaction_status
-from wsnode.starknet.events.filter import EventFilter
-from wsnode.starknet.events.search import EmittedEvent, without_places
+from wsnode.starknet.events import EmittedEvent, EventFilter, without_places
 from wsnode.starknet.felt import felt_text
 from wsnode.starknet.header_json import without_commitments
-from wsnode.starknet.live.contents import BlockContents
+from wsnode.starknet.live.contents import BlockContents, UnstoredTransactions
 from wsnode.starknet.live.position import WHOLE
-from wsnode.starknet.live.unstored import UnstoredTransactions
 from wsnode.starknet.snapshot import StarknetSnapshot
 
 Place: TypeAlias = tuple[int, int]

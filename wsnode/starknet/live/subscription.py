@@ -3,7 +3,6 @@
 import trio
 
 from wsnode.pubsub.subscription import Event, EventChannel, Subscription
-from wsnode.starknet.live.branches import UnknownStarknetBlockError
 from wsnode.starknet.live.contents import BodyUnavailableError
 from wsnode.starknet.live.hub import StarknetHub
 from wsnode.starknet.live.messages import (
@@ -16,7 +15,7 @@ from wsnode.starknet.live.messages import (
     unknown_block_notice,
 )
 from wsnode.starknet.live.pages import page_behind
-from wsnode.starknet.live.position import StarknetPosition
+from wsnode.starknet.live.position import StarknetPosition, UnknownStarknetBlockError
 
 
 class BlockSubscription(Subscription):

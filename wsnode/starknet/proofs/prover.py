@@ -4,13 +4,13 @@ from collections.abc import Iterable
 from threading import Lock
 from typing import Final
 
+from wsnode.starknet.block import StateDiff
 from wsnode.starknet.chain import StarknetChain
 from wsnode.starknet.diff_json import decode_flat, state_diff
 from wsnode.starknet.felt import ZERO
-from wsnode.starknet.followed.state import ProofRequest
+from wsnode.starknet.followed import ProofRequest
 from wsnode.starknet.roots import StateRoots, StateTooLargeError
 from wsnode.starknet.snapshot import StarknetSnapshot
-from wsnode.starknet.state_diff import StateDiff
 
 PROVED_BLOCKS: Final = 128
 """Number of blocks below the head whose state can be proved."""

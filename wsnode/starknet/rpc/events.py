@@ -8,17 +8,18 @@ import msgspec
 from wsnode.jsonrpc.generators import begun_at_once
 from wsnode.jsonrpc.work import RenderedJson
 from wsnode.starknet.block_id import BlockId, ByHash, L1Accepted, Pending
-from wsnode.starknet.events.filter import EventFilter
-from wsnode.starknet.events.position import WHOLE, EventPosition
-from wsnode.starknet.events.search import (
+from wsnode.starknet.events import (
+    WHOLE,
+    EventFilter,
     EventPage,
+    EventPosition,
     EventsUnavailableError,
     search_events,
     search_pre_confirmed,
     without_places,
 )
 from wsnode.starknet.felt import felt_text
-from wsnode.starknet.followed.pre_confirmed import PreConfirmedBlock
+from wsnode.starknet.followed import PreConfirmedBlock
 from wsnode.starknet.rpc.errors import (
     block_not_found,
     history_unavailable,

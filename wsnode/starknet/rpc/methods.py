@@ -15,10 +15,19 @@ from wsnode.jsonrpc.errors import RpcError, invalid_params, limit_exceeded, noti
 from wsnode.jsonrpc.parameters import NamedDecoder
 from wsnode.jsonrpc.registry import Registry
 from wsnode.jsonrpc.schema import COUNT, STRING, Schema
+from wsnode.starknet.events import MAX_BLOCKS, MAX_BYTES
+from wsnode.starknet.followed import (
+    FORWARDED_SECONDS,
+    MAX_FORWARDED,
+    MAX_FORWARDED_BYTES,
+    MAX_PROVING,
+    MAX_SENT_BYTES,
+    SENT_SECONDS,
+)
 from wsnode.starknet.live.hub import StarknetHub
 from wsnode.starknet.live.messages import Family
-from wsnode.starknet.proofs.prover import StateProver
-from wsnode.starknet.rpc import blocks, classes, events, state, transactions
+from wsnode.starknet.proofs.prover import MAX_VALUES, PROVED_BLOCKS, StateProver
+from wsnode.starknet.rpc import events, state, transactions
 from wsnode.starknet.rpc.errors import (
     block_not_found,
     chain_id_unknown,
@@ -37,33 +46,41 @@ from wsnode.starknet.rpc.errors import (
     transactions_unavailable,
     unprovable_state,
 )
+from wsnode.starknet.rpc.events import MAX_EVENTS
 from wsnode.starknet.rpc.forwarded.methods import FORWARDING_ERRORS, add_forwarded
+from wsnode.starknet.rpc.forwarded.params import MAX_FORWARDED_FELTS, MAX_FORWARDED_TRANSACTIONS
 from wsnode.starknet.rpc.forwarded.schemas import FORWARDED_COMPONENTS
+from wsnode.starknet.rpc.params import MAX_ADDRESSES, MAX_CONTRACTS, MAX_PROVED_KEYS
 from wsnode.starknet.rpc.schemas import (
+    BLOCK_WITH_RECEIPTS,
+    BLOCK_WITH_TX_HASHES,
+    BLOCK_WITH_TXS,
     CLASS,
     COMPONENTS,
+    EVENTS_CHUNK,
     FELT,
     HEAD,
     HEX,
+    PLACED_RECEIPT,
     PROOF_COMPONENTS,
     SLOT,
     STATE_UPDATES,
     STORAGE_PROOF,
     SUBSCRIPTION,
-)
-from wsnode.starknet.rpc.storage_proofs import storage_proof_handler
-from wsnode.starknet.rpc.subscriptions import StarknetSubscriptionMethods
-from wsnode.starknet.rpc.transaction_schemas import (
-    BLOCK_WITH_RECEIPTS,
-    BLOCK_WITH_TX_HASHES,
-    BLOCK_WITH_TXS,
-    EVENTS_CHUNK,
-    PLACED_RECEIPT,
     TRANSACTION_COMPONENTS,
     TRANSACTION_STATUS,
     TRANSACTION_WITH_HASH,
 )
+from wsnode.starknet.rpc.state import storage_proof_handler
+from wsnode.starknet.rpc.subscription_params import MAX_SENDERS
+from wsnode.starknet.rpc.subscriptions import (
+    MAX_BLOCKS_BACK,
+    MAX_PARAMETERS,
+    MAX_PARAMETERS_A_CONNECTION,
+    StarknetSubscriptionMethods,
+)
 from wsnode.starknet.snapshot import StarknetSnapshot
+from wsnode.starknet.storage.event_bloom import MAX_KEYS
 
 SnapshotOf: TypeAlias = Callable[[Any], StarknetSnapshot]
 """Function that returns the Starknet chain's snapshot of a network's view."""
@@ -73,6 +90,32 @@ FAMILIES: Final[tuple[Family, ...]] = ("alt", "starknet")
 CONTRACT_ERRORS: Final = (block_not_found(), contract_not_found())
 SUBSCRIBE_ERRORS: Final = (transactions_unavailable(0), limit_exceeded("subscription limit exceeded"))
 BLOCK_ERRORS: Final = (block_not_found(), transactions_unavailable(0))
+
+
+STARKNET_LIMITS: Final = {
+    "starknet_events": MAX_EVENTS,
+    "starknet_events_blocks": MAX_BLOCKS,
+    "starknet_events_bytes": MAX_BYTES,
+    "starknet_events_addresses": MAX_ADDRESSES,
+    "starknet_events_keys": MAX_KEYS,
+    "starknet_state_update_contracts": MAX_CONTRACTS,
+    "starknet_proof_keys": MAX_PROVED_KEYS,
+    "starknet_proof_blocks": PROVED_BLOCKS,
+    "starknet_proof_values": MAX_VALUES,
+    "starknet_forwarded_calls": MAX_FORWARDED,
+    "starknet_forwarded_bytes": MAX_FORWARDED_BYTES,
+    "starknet_forwarded_seconds": FORWARDED_SECONDS,
+    "starknet_forwarded_transactions": MAX_FORWARDED_TRANSACTIONS,
+    "starknet_forwarded_felts": MAX_FORWARDED_FELTS,
+    "starknet_sent_seconds": SENT_SECONDS,
+    "starknet_sent_bytes": MAX_SENT_BYTES,
+    "starknet_proving": MAX_PROVING,
+    "starknet_subscription_blocks_back": MAX_BLOCKS_BACK,
+    "starknet_subscription_senders": MAX_SENDERS,
+    "starknet_subscriptions_parameters": MAX_PARAMETERS,
+    "starknet_subscriptions_parameters_per_connection": MAX_PARAMETERS_A_CONNECTION,
+}
+"""Bounds of the methods, as `rpc_limits` shows them; no setting changes them."""
 
 
 def build_registry(
@@ -115,16 +158,16 @@ def _add_reading(
         method(_reading(handler, struct, snapshot_of))
 
     of_contract = partial(add, errors=CONTRACT_ERRORS, contracts=_named_contract)
-    of_contract("getClassAt", classes.get_class_at, result=CLASS)
-    of_contract("getClassHashAt", classes.get_class_hash_at, result=FELT)
+    of_contract("getClassAt", state.get_class_at, result=CLASS)
+    of_contract("getClassHashAt", state.get_class_hash_at, result=FELT)
     of_contract("getStorageAt", state.get_storage_at, result=SLOT)
     of_contract("getNonce", state.get_nonce, result=FELT)
-    add("getClass", classes.get_class, result=CLASS, errors=(block_not_found(), class_hash_not_found()))
-    add("blockNumber", blocks.block_number, result=COUNT, errors=(no_blocks(),))
-    add("blockHashAndNumber", blocks.block_hash_and_number, result=HEAD, errors=(no_blocks(),))
-    add("chainId", blocks.chain_id, result=HEX, errors=(chain_id_unknown(),))
-    add("specVersion", blocks.spec_version, result=STRING)
-    add("syncing", blocks.syncing, result={"const": False})
+    add("getClass", state.get_class, result=CLASS, errors=(block_not_found(), class_hash_not_found()))
+    add("blockNumber", transactions.block_number, result=COUNT, errors=(no_blocks(),))
+    add("blockHashAndNumber", transactions.block_hash_and_number, result=HEAD, errors=(no_blocks(),))
+    add("chainId", transactions.chain_id, result=HEX, errors=(chain_id_unknown(),))
+    add("specVersion", transactions.spec_version, result=STRING)
+    add("syncing", transactions.syncing, result={"const": False})
     for name, handler, result in (
         ("getBlockWithTxHashes", transactions.get_block_with_tx_hashes, BLOCK_WITH_TX_HASHES),
         ("getBlockWithTxs", transactions.get_block_with_txs, BLOCK_WITH_TXS),

@@ -4,11 +4,10 @@ from functools import partial
 
 from wsnode.jsonrpc.work import Await, RenderedJson, Steps
 from wsnode.starknet.block_id import BlockId, ByHash, ByNumber, L1Accepted, Pending, PreConfirmed
-from wsnode.starknet.followed.pre_confirmed import PreConfirmedBlock
-from wsnode.starknet.followed.state import ProvedContract, StateValue
+from wsnode.starknet.followed import PreConfirmedBlock, ProvedContract, StateValue
 from wsnode.starknet.rpc.errors import block_not_found, history_unavailable, no_l1_head
 from wsnode.starknet.snapshot import StarknetSnapshot
-from wsnode.starknet.storage.rows import BlockRow
+from wsnode.starknet.storage.tables import BlockRow
 
 
 class ResolvedState:

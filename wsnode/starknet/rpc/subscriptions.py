@@ -7,10 +7,14 @@ from wsnode.jsonrpc.errors import RESOURCE_NOT_FOUND, RpcError, invalid_params, 
 from wsnode.pubsub.subscription import EventChannel
 from wsnode.starknet.block_id import ByHash, ByNumber
 from wsnode.starknet.felt import felt_text
-from wsnode.starknet.live.branches import UnknownStarknetBlockError, dropped_from, position_at
 from wsnode.starknet.live.hub import StarknetHub
 from wsnode.starknet.live.messages import Family, NotificationForm
-from wsnode.starknet.live.position import StarknetPosition
+from wsnode.starknet.live.position import (
+    StarknetPosition,
+    UnknownStarknetBlockError,
+    dropped_from,
+    position_at,
+)
 from wsnode.starknet.live.streams import (
     HEADS,
     EventSpec,

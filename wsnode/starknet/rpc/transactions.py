@@ -1,4 +1,4 @@
-"""Methods that return blocks with their transactions, single transactions, and receipts."""
+"""Methods that return the head, blocks with their transactions, single transactions, and receipts."""
 
 from collections.abc import Iterable
 from typing import Any
@@ -14,13 +14,14 @@ from wsnode.starknet.body import (
     transaction_status,
 )
 from wsnode.starknet.felt import felt_text
-from wsnode.starknet.followed.pre_confirmed import PRE_CONFIRMED
-from wsnode.starknet.followed.sent import RECEIVED
+from wsnode.starknet.followed import PRE_CONFIRMED, RECEIVED
 from wsnode.starknet.header_json import render_header, render_pending_header
 from wsnode.starknet.rpc.errors import (
     TRANSACTION_HASH_NOT_FOUND,
+    chain_id_unknown,
     invalid_transaction_index,
     needs_newer_version,
+    no_blocks,
     transaction_hash_not_found,
     transactions_unavailable,
 )
@@ -35,6 +36,39 @@ from wsnode.starknet.rpc.params import (
 )
 from wsnode.starknet.rpc.resolution import ResolvedState, resolve
 from wsnode.starknet.snapshot import StarknetSnapshot
+
+
+def block_number(snapshot: StarknetSnapshot) -> int:
+    """Return the number of the head."""
+    if (head := snapshot.head) is None:
+        raise no_blocks()
+    return head
+
+
+def block_hash_and_number(snapshot: StarknetSnapshot) -> dict[str, Any]:
+    """Return `{block_hash, block_number}` of the head."""
+    number = block_number(snapshot)
+    if (block := snapshot.block(number)) is None:
+        raise no_blocks()
+    return {"block_hash": felt_text(block.hash), "block_number": number}
+
+
+def chain_id(snapshot: StarknetSnapshot) -> str:
+    """Return the chain's name as a felt: SN_MAIN is 0x534e5f4d41494e."""
+    if (name := snapshot.chain_id) is None:
+        raise chain_id_unknown()
+    return "0x" + name.encode().hex()
+
+
+def spec_version(snapshot: StarknetSnapshot) -> str:
+    """Return the version of starknet-specs that the results follow."""
+    return snapshot.spec_version
+
+
+def syncing(_snapshot: StarknetSnapshot) -> bool:
+    """Return False: the chain holds imported blocks and does not sync."""
+    return False
+
 
 EMPTY = StoredBody(ACCEPTED_ON_L2, [], [], [], [])
 

@@ -4,28 +4,20 @@ from collections.abc import Iterator
 
 import msgspec
 
-from wsnode.starknet.block import VerifiedStarknetBlock
+from wsnode.starknet.block import StateDiff, VerifiedStarknetBlock
 from wsnode.starknet.body import StoredBody, decode_body
 from wsnode.starknet.classes.definition import ContractClass
 from wsnode.starknet.diff_json import decode_flat, flat_diff, state_diff
 from wsnode.starknet.felt import ZERO, felt_bytes
-from wsnode.starknet.state_diff import StateDiff
 from wsnode.starknet.storage.event_bloom import body_bloom
-from wsnode.starknet.storage.rows import (
-    CLASS_LEVEL,
-    DIFF_LEVEL,
-    BlockRow,
-    compress,
-    decode_block,
-    decompress,
-    encode_block,
-)
 from wsnode.starknet.storage.tables import (
     BLOCKS,
     BODIES,
     CLASS_AT,
+    CLASS_LEVEL,
     CLASSES,
     COMPILED_AT,
+    DIFF_LEVEL,
     DIFFS,
     DROPPED,
     EVENT_BLOOMS,
@@ -38,6 +30,11 @@ from wsnode.starknet.storage.tables import (
     NUMBERS,
     STORAGE_AT,
     TRANSACTIONS,
+    BlockRow,
+    compress,
+    decode_block,
+    decompress,
+    encode_block,
     entry_at,
     key_number,
     number_key,

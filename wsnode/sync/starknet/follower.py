@@ -9,7 +9,7 @@ import trio
 
 from wsnode.starknet.chain import StarknetChain
 from wsnode.starknet.errors import StarknetError
-from wsnode.starknet.followed.state import FollowedState
+from wsnode.starknet.followed import FollowedState
 from wsnode.starknet.rpc.forwarded.methods import FORWARDED
 from wsnode.starknet.trust import describe_trusted_members
 from wsnode.sync.follow.session import UpstreamSession

@@ -8,7 +8,7 @@ import msgspec
 import trio
 
 from wsnode.jsonrpc.errors import METHOD_NOT_FOUND, RpcError, limit_exceeded, response_too_large
-from wsnode.starknet.followed.state import FORWARDED_SECONDS, MAX_FORWARDED, MAX_FORWARDED_BYTES
+from wsnode.starknet.followed import FORWARDED_SECONDS, MAX_FORWARDED, MAX_FORWARDED_BYTES
 from wsnode.starknet.rpc.errors import BLOCK_NOT_FOUND, no_upstream, unanswered
 from wsnode.starknet.snapshot import SPEC_VERSIONS
 from wsnode.sync.follow.upstream import Upstream, Upstreams

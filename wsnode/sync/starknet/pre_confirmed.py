@@ -9,7 +9,7 @@ from wsnode.starknet.body import StoredBody, decode_body, stored_body
 from wsnode.starknet.diff_source import decode_state_diff
 from wsnode.starknet.dump.header_members import header_members
 from wsnode.starknet.felt import ZERO, Felt, decode_felt, felt_bytes, felt_text
-from wsnode.starknet.followed.pre_confirmed import PRE_CONFIRMED, PreConfirmedBlock
+from wsnode.starknet.followed import PRE_CONFIRMED, PreConfirmedBlock
 from wsnode.starknet.header_json import PENDING_MEMBERS
 from wsnode.starknet.native import RefusedBlockError, verify_starknet_block
 from wsnode.untrusted.decoding import JsonDecoder, MalformedError

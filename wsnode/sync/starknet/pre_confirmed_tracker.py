@@ -7,8 +7,7 @@ import msgspec
 import trio
 
 from wsnode.starknet.chain import StarknetChain
-from wsnode.starknet.followed.pre_confirmed import PreConfirmedBlock
-from wsnode.starknet.followed.state import FollowedState
+from wsnode.starknet.followed import FollowedState, PreConfirmedBlock
 from wsnode.sync.follow.storage_retry import StorageRetry
 from wsnode.sync.follow.upstream import Upstream, Upstreams
 from wsnode.sync.starknet.client import SHORT, ask_block

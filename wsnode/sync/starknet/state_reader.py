@@ -12,7 +12,7 @@ from wsnode.jsonrpc.errors import invalid_params, limit_exceeded
 from wsnode.starknet.chain import StarknetChain
 from wsnode.starknet.classes.definition import ContractClass
 from wsnode.starknet.felt import ZERO, felt_text
-from wsnode.starknet.followed.state import MAX_PROVING, ProofRequest, ProvedContract, StateValue
+from wsnode.starknet.followed import MAX_PROVING, ProofRequest, ProvedContract, StateValue
 from wsnode.starknet.native import RefusedProofError, StarknetProvedState, verify_starknet_proof
 from wsnode.starknet.rpc.errors import (
     PROOF_TOO_OLD,

@@ -50,7 +50,7 @@ from wsnode.starknet.rpc.forwarded.schemas import (
     TRANSACTION_TRACE,
 )
 from wsnode.starknet.rpc.resolution import number_of
-from wsnode.starknet.rpc.transaction_schemas import FELTS
+from wsnode.starknet.rpc.schemas import FELTS
 from wsnode.starknet.snapshot import StarknetSnapshot
 
 

@@ -17,8 +17,7 @@ from wsnode.jsonrpc.schema import (
     reference,
     tuple_of,
 )
-from wsnode.starknet.rpc.schemas import FELT, HEX
-from wsnode.starknet.rpc.transaction_schemas import EXECUTION_STATUS, FELTS, FINALITY
+from wsnode.starknet.rpc.schemas import EXECUTION_STATUS, FELT, FELTS, FINALITY, HEX
 
 
 def _object(required: dict[str, Schema], optional: dict[str, Schema] | None = None) -> Schema:

@@ -20,11 +20,11 @@ from tests.starknet.rpc.conftest import BLOCKS
 from tests.starknet.rpc.test_schemas import validate_as_specified
 from wsnode.starknet.chain import StarknetChain
 from wsnode.starknet.felt import felt_bytes
-from wsnode.starknet.followed.state import ProofRequest
+from wsnode.starknet.followed import ProofRequest
 from wsnode.starknet.native import RefusedProofError, StarknetProvedState, verify_starknet_proof
 from wsnode.starknet.proofs import prover
 from wsnode.starknet.proofs.prover import StateProofError, StateProver
-from wsnode.starknet.rpc import storage_proofs
+from wsnode.starknet.rpc import state as state_methods
 from wsnode.starknet.rpc.methods import build_registry
 from wsnode.sync.starknet_folder import import_folder
 
@@ -214,7 +214,7 @@ def test_a_hundred_keys_are_proved(call: Call) -> None:
 def test_a_block_too_far_below_the_head_is_not_proved(
     pair: Pair, call: Call, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(storage_proofs, "PROVED_BLOCKS", 5)
+    monkeypatch.setattr(state_methods, "PROVED_BLOCKS", 5)
     assert "global_roots" in call("starknet_getStorageProof", [{"block_number": BLOCKS - 5}])
     assert call("starknet_getStorageProof", [{"block_number": BLOCKS - 6}]) == {
         "code": 42,

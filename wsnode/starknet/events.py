@@ -1,16 +1,83 @@
-"""Pages of the events that match a filter, found in the order of the chain."""
+"""Search for the events that match a filter, in pages, and its position as a continuation token."""
 
-from collections.abc import Generator, Iterator
-from typing import Any, Final
+from collections.abc import Generator, Iterator, Sequence
+from typing import Any, Final, Protocol, Self
 
 import msgspec
 
+from wsnode.jsonrpc.codec import decode_cursor, encode_cursor
 from wsnode.starknet.body import StoredBody, StoredEvent, events_of
-from wsnode.starknet.events.filter import EventFilter
-from wsnode.starknet.events.position import WHOLE, EventPosition
-from wsnode.starknet.felt import felt_text
-from wsnode.starknet.followed.pre_confirmed import PreConfirmedBlock
+from wsnode.starknet.felt import FELT_BYTES, felt_text
+from wsnode.starknet.followed import PreConfirmedBlock
 from wsnode.starknet.snapshot import StarknetSnapshot
+from wsnode.starknet.storage.event_bloom import BloomCriteria, address_item, key_item
+
+WHOLE: Final = 2**32 - 1
+"""Value of `count` for the position after all events of the block."""
+_VERSION: Final = b"\x01E"
+_SIZE: Final = 8 + 4 + FELT_BYTES
+
+
+class EventPosition(msgspec.Struct, frozen=True):
+    """Position after the first `count` events of block `number` with hash `hash`.
+
+    The block is the last one of which the client has seen events. So a position stays valid while all blocks
+    that the client has seen are on the chain; blocks above may be replaced.
+    """
+
+    number: int
+    count: int
+    """Number of the block's events before the position, matching or not."""
+    hash: bytes
+
+    def __str__(self) -> str:
+        numbers = self.number.to_bytes(8, "big") + self.count.to_bytes(4, "big")
+        return encode_cursor(_VERSION + numbers + self.hash)
+
+    @classmethod
+    def parse(cls, token: str) -> Self:
+        """Return the position encoded in a continuation token.
+
+        Raises:
+            ValueError: It is no token.
+        """
+        content = decode_cursor(token, _VERSION, _SIZE)
+        return cls(
+            int.from_bytes(content[:8], "big"), int.from_bytes(content[8:12], "big"), bytes(content[12:])
+        )
+
+
+class HasEmitter(Protocol):
+    """Event as far as a filter needs it."""
+
+    @property
+    def from_address(self) -> str: ...
+
+    @property
+    def keys(self) -> list[str]: ...
+
+
+class EventFilter:
+    """Filter of events: one of the contracts must have emitted an event, with one of the keys at each
+    position.
+
+    Without contracts any contract matches, and without keys for a position any key.
+    """
+
+    def __init__(self, addresses: Sequence[str], keys: Sequence[Sequence[str]]) -> None:
+        self._addresses = frozenset(addresses)
+        self._keys = [(position, frozenset(among)) for position, among in enumerate(keys) if among]
+        groups = [[key_item(position, key) for key in among] for position, among in self._keys]
+        if self._addresses:
+            groups.append(list(map(address_item, self._addresses)))
+        self.criteria = BloomCriteria(groups)
+
+    def matches(self, event: HasEmitter) -> bool:
+        if self._addresses and event.from_address not in self._addresses:
+            return False
+        keys = event.keys
+        return all(position < len(keys) and keys[position] in among for position, among in self._keys)
+
 
 MAX_BLOCKS: Final = 10_000
 """Maximum number of blocks that are searched for one page."""

@@ -6,7 +6,7 @@ from tests.vector_files import CHECKOUT
 from wsnode.node.networks import starknet_network
 from wsnode.starknet.chain import StarknetChain
 from wsnode.starknet.live.hub import StarknetHub
-from wsnode.starknet.rpc.limits import STARKNET_LIMITS
+from wsnode.starknet.rpc.methods import STARKNET_LIMITS
 
 ROW = re.compile(r"^\| `(starknet_\w+)` \| ([\d,]+) \|", re.MULTILINE)
 

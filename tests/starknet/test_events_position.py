@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from wsnode.starknet.events.position import WHOLE, EventPosition
+from wsnode.starknet.events import WHOLE, EventPosition
 from wsnode.starknet.live.position import StarknetPosition
 
 numbers = st.integers(0, 2**64 - 1)

@@ -1,1 +1,0 @@
-"""Searches for the events of stored blocks, page by page."""

@@ -1,1 +1,0 @@
-"""State of a chain that follows other nodes, besides its stored blocks."""
