@@ -65,10 +65,10 @@ class HistoricalTurn(CallContext):
 def answered_by(
     past: HistoricalChain, caller: CallerContext, method: tuple[str, HandlerKind], params: bytes
 ) -> Generator[Step, Any, Any]:
-    """Return the result of a method, by its name and its handler, that reads from a past chain.
+    """Return the result of a method, given by its name and its handler, that reads from a past chain.
 
     Raises:
-        RpcError: As the handler says, or the state is not proved.
+        RpcError: The handler fails, or the state is not proved.
     """
     name, kind = method
     with past.snapshot(caller) as view:
@@ -122,7 +122,9 @@ _BLOCK: Final = JsonDecoder(_Block)
 
 
 class FirstBlockFallback(UpstreamFallback):
-    """Middleware that searches below the first block for an event of an account not found by the handler."""
+    """Middleware that searches below the first block for an event of an account missing in the handler's
+    result.
+    """
 
     __slots__ = ()
 
@@ -150,13 +152,13 @@ class FirstBlockFallback(UpstreamFallback):
 def first_block(
     view: Snapshot, method: str, address: bytes, holds: Callable[[Any], bool]
 ) -> Generator[Step, Any, int]:
-    """Return the block up to the first one here since which `holds` is true of a method's result.
+    """Return the lowest block from which on `holds` is true of a method's results about an account.
 
-    It is true of the first block here. The method has an account's address and a block for parameters; it is
-    asked once for each halving of the blocks.
+    It is true at the first block here. The method takes the account's address and a block; it is asked once
+    for each halving of the range.
 
     Raises:
-        RpcError: The other node does not say.
+        RpcError: The other node gives no answer.
     """
     before, after = -1, int(view.earliest)
     while after - before > 1:
@@ -234,11 +236,13 @@ LISTING: Final = frozenset(
         "debug_executionWitness",
     }
 )
-"""Methods for which the values of a state must be listed; proofs are of values that are named."""
+"""Methods that list values of a state: a proof is of a named value, so nothing proves their results."""
 
 
 class HistoricalStateFallback(UpstreamFallback):
-    """Calls a handler, and for the state after a block below the first one on that block's chain."""
+    """Middleware that runs a call on the chain of a block below the first one, if the call reads the state
+    after it.
+    """
 
     __slots__ = ()
 

@@ -47,7 +47,7 @@ class StorageParameters(msgspec.Struct, array_like=True, frozen=True, gc=False):
 
 
 class StateMethods:
-    """The methods, with access to the pending block."""
+    """Handlers that read values of accounts, after a stored block or after the pending one."""
 
     def __init__(self, pending: PendingState, pool: TransactionPool | None) -> None:
         self._pending = pending

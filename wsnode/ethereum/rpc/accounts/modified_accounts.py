@@ -46,7 +46,7 @@ Modified = Generator[Step, Any, list[str]]
 
 
 class ModifiedAccountsMethods:
-    """The methods within their limits."""
+    """Handlers of debug_getModifiedAccounts…, within the limits of calls."""
 
     def __init__(self, limits: CallLimits) -> None:
         self._limits = limits

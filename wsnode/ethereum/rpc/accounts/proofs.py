@@ -63,7 +63,7 @@ class ProofParameters(msgspec.Struct, array_like=True, frozen=True, gc=False):
 
 
 class ProofMethods:
-    """RPC methods for proofs, with access to the pending block."""
+    """Handlers of eth_getProof and eth_getAccount, after a stored block or after the pending one."""
 
     def __init__(self, limits: CallLimits, pending: PendingState) -> None:
         self._limits = limits
@@ -131,7 +131,7 @@ class ProofMethods:
 
 
 def shown(key: str) -> str:
-    """Return a key as the result has it: with 63 or 64 digits as 32 bytes, a shorter one as a quantity."""
+    """Return a key as results show it: one of 63 or 64 digits as 32 bytes, a shorter one as a quantity."""
     digits = key[2:] if key[:2] in {"0x", "0X"} else key
     slot = slot_of(key)
     return hexadecimal(slot) if len(digits) >= WHOLE_KEY - 1 else hex(int.from_bytes(slot, "big"))

@@ -58,7 +58,7 @@ class StorageRangeParameters(msgspec.Struct, array_like=True, frozen=True, gc=Fa
 
 
 class StorageRangeMethods:
-    """The method within its limits."""
+    """Handler of debug_storageRangeAt, within the limits of calls."""
 
     def __init__(self, limits: CallLimits, pending: PendingState) -> None:
         self._limits = limits

@@ -99,7 +99,7 @@ class IndexByHashParameters(msgspec.Struct, array_like=True, frozen=True, gc=Fal
 
 
 class BlockMethods:
-    """The block methods, which share one pending block."""
+    """Handlers that may be asked for the pending block."""
 
     def __init__(self, pending: PendingState) -> None:
         self._pending = pending

@@ -44,7 +44,7 @@ class AccessListParameters(msgspec.Struct, array_like=True, frozen=True, gc=Fals
 
 
 class AccessListMethods:
-    """The method within its limits."""
+    """Handler of eth_createAccessList, within the limits of calls."""
 
     def __init__(
         self,
@@ -102,7 +102,7 @@ class AccessListMethods:
         return self._complete(view, copy(call), fields_of(header))
 
     def _complete(self, view: Snapshot, call: CallObject, header: Header) -> CallObject:
-        """Return the call with all fees of its kind, as geth completes a transaction's."""
+        """Return the call with all fees of its kind, filled in like geth fills in those of a transaction."""
         _check(call, header)
         if not self._allows_zero_fees:
             _check_zero_fees(call, header)

@@ -60,7 +60,6 @@ class CallExecution(msgspec.Struct, frozen=True, gc=False):
     block_overrides: bytes | None = None
 
     def call(self, *, budget: int | None = None, cancel: CancelFlag | None = None) -> Outcome:
-        """Return the outcome of the message."""
         return self.view.state.call(
             self.header,
             self.message,
@@ -72,7 +71,6 @@ class CallExecution(msgspec.Struct, frozen=True, gc=False):
         )
 
     def estimate(self, *, budget: int | None = None, cancel: CancelFlag | None = None) -> Estimate:
-        """Return the estimate of the message's gas."""
         return self.view.state.estimate_gas(
             self.header,
             self.message,
@@ -84,11 +82,11 @@ class CallExecution(msgspec.Struct, frozen=True, gc=False):
         )
 
     def call_until_cancelled(self, token: CancelToken) -> Outcome:
-        """Return the outcome of the message, or `Interrupted` if `token` is cancelled first."""
+        """Return the outcome, `Interrupted` if `token` is cancelled first."""
         return self.call(cancel=_flag(token))
 
     def estimate_until_cancelled(self, token: CancelToken) -> Estimate:
-        """Return the estimate of the message's gas, or `Interrupted` if `token` is cancelled first."""
+        """Return the estimate of the gas, `Interrupted` if `token` is cancelled first."""
         return self.estimate(cancel=_flag(token))
 
 

@@ -46,11 +46,14 @@ Steps: TypeAlias = Generator[Step, Any, bytes]
 TextRun: TypeAlias = Callable[
     [State, int, bytes, bytes, int, int], bytes | int | Revert | Halt | Interrupted | None
 ]
-"""Runs a call after the block of this number and header, as `TextRead` does, within two limits."""
+"""Function that runs a call, given as JSON text, on the state after the block with this number and header.
+
+The last two arguments are the gas limit, in gas limits of the block, and the jumps after which it stops.
+"""
 
 
 class CallMethods:
-    """The methods within their limits."""
+    """Handlers of eth_call and eth_estimateGas, within the limits of calls."""
 
     def __init__(self, limits: CallLimits, pending: PendingState) -> None:
         self._limits = limits
@@ -176,7 +179,6 @@ class CallMethods:
 
 
 def _refused(error: InvalidTransactionError, gas: int) -> RpcError:
-    """Return the error of a call that cannot begin."""
     if error.kind == "overrides":
         return server_error(str(error))
     return server_error(with_supplied_gas(str(error), gas))

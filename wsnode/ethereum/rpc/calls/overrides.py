@@ -91,7 +91,6 @@ def check_overrides(values: Sequence[Any]) -> None:
 
 
 def _slots(account: Any) -> int:
-    """Return the number of slots of an account that is not decoded."""
     if type(account) is not dict:
         return 0
     tables = (table for name, table in account.items() if name.lower() in {"state", "statediff"})

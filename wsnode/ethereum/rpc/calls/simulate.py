@@ -88,7 +88,7 @@ class SimulationParameters(msgspec.Struct, array_like=True, frozen=True, gc=Fals
 
 
 class SimulationMethods:
-    """The method within its limits."""
+    """Handler of eth_simulateV1, within the limits of calls."""
 
     def __init__(self, limits: CallLimits, pending: PendingState) -> None:
         self._limits = limits
@@ -145,8 +145,8 @@ class SimulationMethods:
 
 
 def _message(call: CallObject, chain_id: int) -> Message | str:
-    """Return the engine's message, or the text of a contradiction, which is reported when its call's turn
-    comes.
+    """Return the engine's message, or the text of a contradiction, with which the simulation fails at this
+    call.
     """
     return mixed_prices(call) or impossible(call, chain_id) or unchecked_message(call)
 

@@ -28,7 +28,5 @@ class LightView(Snapshot):
 
     @property
     def native_view(self) -> HeadSnapshot:
-        """Return the snapshot in the engine's form; the engine finds no state in it, and leaves calls to
-        handlers.
-        """
+        """Return the snapshot in the engine's form, without a state: the engine leaves calls to handlers."""
         return self._native_view_of(self._chain.state)

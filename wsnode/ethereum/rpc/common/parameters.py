@@ -277,7 +277,7 @@ def numbers(addresses: Iterable[bytes]) -> list[int]:
 
 
 class TextParameters:
-    """Passes parameters on as JSON text."""
+    """Decoder that passes parameters on as JSON text, for the engine to parse."""
 
     def __init__(self, struct: type[msgspec.Struct]) -> None:
         self.struct: type[msgspec.Struct] | None = struct
@@ -285,7 +285,6 @@ class TextParameters:
         self._decoded = PositionalDecoder(struct)
 
     def explain(self, params: bytes) -> bytes:
-        """Return `params` unchanged."""
         return params
 
     def read(self, params: Any) -> Any:

@@ -148,7 +148,7 @@ Traced = TypeVar("Traced")
 
 
 class DebugTraceMethods:
-    """The methods within their limits."""
+    """Handlers of debug_trace…, within the limits of traces."""
 
     def __init__(self, limits: CallLimits, pending: PendingState) -> None:
         self._limits = limits

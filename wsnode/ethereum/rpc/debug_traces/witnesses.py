@@ -21,7 +21,7 @@ from wsnode.jsonrpc.work import ReplyChunks, Step
 
 
 class WitnessMethods:
-    """The method within its limits."""
+    """Handler of debug_executionWitness, within the limits of calls."""
 
     def __init__(self, limits: CallLimits, pending: PendingState) -> None:
         self._limits = limits

@@ -51,7 +51,7 @@ class TransactionSyncParameters(msgspec.Struct, array_like=True, frozen=True, gc
 
 
 class DevelopmentAccountMethods:
-    """The account methods of a development chain."""
+    """Handlers of a development chain that complete, sign and send transactions of the node's accounts."""
 
     def __init__(
         self,
@@ -134,7 +134,6 @@ class DevelopmentAccountMethods:
         return sender not in self._wallet
 
     def encode(self, sender: Address, transaction: UnsignedTransaction) -> bytes:
-        """Return a transaction's encoding for a block."""
         if self.is_impersonated(sender):
             return unsigned_transaction(sender, **_members(transaction))
         return signed(self._wallet.secret(sender), transaction)

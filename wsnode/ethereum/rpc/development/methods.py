@@ -43,7 +43,6 @@ class DevelopmentSetup(msgspec.Struct, frozen=True):
 
     @property
     def addresses(self) -> list[bytes]:
-        """Return the addresses of the keys."""
         return [address_of(secret) for secret in self.secrets]
 
 

@@ -129,7 +129,7 @@ def refusals() -> Iterator[None]:
 
 
 class MiningMethods:
-    """Mining on demand, its automatic modes, and snapshots."""
+    """Handlers that mine, switch the automatic modes, and return to snapshots."""
 
     def __init__(self, control: DevelopmentChain) -> None:
         self._control = control
@@ -205,7 +205,7 @@ class UrlParameters(msgspec.Struct, array_like=True, frozen=True, gc=False):
 
 
 class ForkUrlMethods:
-    """Names the node that is forked."""
+    """Handler of anvil_setRpcUrl."""
 
     def __init__(self, control: DevelopmentChain) -> None:
         self._control = control
@@ -220,7 +220,7 @@ class ForkUrlMethods:
 
 
 class LoggingMethods:
-    """Switches the log of the chain's events."""
+    """Handlers that switch the log of the chain's events."""
 
     def __init__(self, control: DevelopmentChain) -> None:
         self._control = control
@@ -328,7 +328,7 @@ def add_methods(registry: Registry, control: DevelopmentChain, pool: Transaction
 
 
 class MinedBlockMethods:
-    """Blocks mined on one development chain, with the outputs of their transactions."""
+    """Handler that returns mined blocks with the outputs of their transactions."""
 
     def __init__(self, chain: Chain, control: DevelopmentChain, traces: DebugTraceMethods) -> None:
         self._chain = chain

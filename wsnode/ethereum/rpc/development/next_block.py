@@ -40,7 +40,7 @@ class RandomValueParameters(msgspec.Struct, array_like=True, frozen=True, gc=Fal
 
 
 class ClockMethods:
-    """The methods that set the time of the next blocks."""
+    """Handlers that set the time of the next blocks."""
 
     def __init__(self, control: DevelopmentChain) -> None:
         self._control = control
@@ -84,7 +84,7 @@ class ChainIdParameters(msgspec.Struct, array_like=True, frozen=True, gc=False):
 
 
 class NextBlockMethods:
-    """The methods that set other members of the next blocks' headers."""
+    """Handlers that set other members of the next blocks' headers."""
 
     def __init__(self, control: DevelopmentChain, oracle: PriceOracle) -> None:
         self._control = control

@@ -60,7 +60,9 @@ class DropTransactionParameters(msgspec.Struct, array_like=True, frozen=True, gc
 
 
 class PatchMethods:
-    """The methods; `answer` is the result of one without a value: null for anvil, true for hardhat."""
+    """Handlers that change accounts; `answer` is the result of those without a value: null or, for hardhat,
+    true.
+    """
 
     def __init__(self, control: DevelopmentChain, answer: bytes) -> None:
         self._control = control

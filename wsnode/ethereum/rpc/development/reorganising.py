@@ -49,7 +49,7 @@ class ObjectParameters(msgspec.Struct, array_like=True, frozen=True, gc=False):
 
 
 class ReorganisationMethods:
-    """The reorganisation methods of one chain."""
+    """Handlers that reorganise a development chain."""
 
     def __init__(self, chain: Chain, accounts: DevelopmentAccountMethods, control: DevelopmentChain) -> None:
         self._chain = chain

@@ -74,14 +74,13 @@ class TypedDataV3Parameters(msgspec.Struct, array_like=True, frozen=True, gc=Fal
 
 
 class SigningMethods:
-    """The methods that sign, and the private keys by address."""
+    """Handlers that sign with the private keys of a development chain's accounts."""
 
     def __init__(self, secrets: Sequence[bytes]) -> None:
         self._secrets = {Address(address_of(secret)): secret for secret in secrets}
 
     @property
     def addresses(self) -> list[Address]:
-        """Return the addresses of the keys."""
         return list(self._secrets)
 
     def secret(self, address: Address) -> bytes:

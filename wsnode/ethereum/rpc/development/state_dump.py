@@ -64,7 +64,7 @@ class AnvilDump(msgspec.Struct, frozen=True):
 
 
 class StateDumpMethods:
-    """The methods that dump and load all accounts."""
+    """Handlers that dump and load all accounts."""
 
     def __init__(self, control: DevelopmentChain) -> None:
         self._control = control

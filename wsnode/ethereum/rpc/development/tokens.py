@@ -58,7 +58,9 @@ class AllowanceParameters(msgspec.Struct, array_like=True, frozen=True, gc=False
 
 
 class TokenMethods:
-    """The methods, which find a slot as anvil does: in the access list of the view's call."""
+    """Handlers that find a token's slot as anvil does: in the access list of the call that reads the
+    value.
+    """
 
     def __init__(
         self, chain: Chain, control: DevelopmentChain, calls: CallMethods, lists: AccessListMethods

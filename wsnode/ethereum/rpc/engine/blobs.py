@@ -53,7 +53,7 @@ class CellsParameters(msgspec.Struct, array_like=True, frozen=True):
 
 
 class BlobMethods:
-    """The methods; `null` stands for a blob that is not kept here."""
+    """Handlers of engine_getBlobs…; in results `null` stands for a blob that is not kept here."""
 
     def __init__(self, blobs: Blobs) -> None:
         self._blobs = blobs

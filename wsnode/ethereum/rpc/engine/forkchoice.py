@@ -64,7 +64,7 @@ class AmsterdamParameters(ForkchoiceParameters, array_like=True, frozen=True):
 
 
 class ForkchoiceMethods:
-    """The methods, one for each version of the payload attributes."""
+    """Handlers of engine_forkchoiceUpdated, one for each version of the payload attributes."""
 
     def __init__(self, chain: Chain, driven: EngineChain, builds: PayloadBuilds) -> None:
         self._chain = chain
@@ -110,8 +110,10 @@ class ForkchoiceMethods:
         return _reply(status, identity)
 
     def _begin(self, head: Hash32, attributes: PayloadAttributes, version: int) -> bytes | None:
-        """Return the id of the payload that is being built, None if `head` is no longer the head. An error
-        does not undo the choice of the head.
+        """Return the id of the payload that is being built, None if `head` is no longer the head.
+
+        Raises:
+            RpcError: The attributes are wrong; the head stays chosen.
         """
         with self._chain.snapshot() as view:
             if view.head.hash != head:

@@ -90,7 +90,7 @@ class TransitionParameters(msgspec.Struct, array_like=True, frozen=True):
 
 
 class IdentificationMethods:
-    """Identification of the consensus client and the node to each other."""
+    """Handlers by which the consensus client and the node identify themselves to each other."""
 
     def __init__(self, registry: Registry, genesis: bytes) -> None:
         self._registry = registry
@@ -121,7 +121,6 @@ def _names(client: ClientVersion) -> tuple[str, str]:
 
 
 def _add_identification(registry: Registry, genesis: bytes) -> None:
-    """Register the methods of identification."""
     methods = IdentificationMethods(registry, genesis)
     method = partial(registry.method, view=False)
     method(_EXCHANGE, result=list_of(STRING))(methods.exchange_capabilities)

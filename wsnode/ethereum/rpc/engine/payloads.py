@@ -101,7 +101,7 @@ class PayloadIdParameters(msgspec.Struct, array_like=True, frozen=True):
 
 
 class NewPayloadMethods:
-    """The methods that take payloads, one for each version of their structure."""
+    """Handlers of engine_newPayload, one for each version of a payload's structure."""
 
     def __init__(self, driven: EngineChain, spec: ChainSpec) -> None:
         self._driven = driven
@@ -171,7 +171,7 @@ class NewPayloadMethods:
 
 
 class GetPayloadMethods:
-    """Methods that return payloads built here."""
+    """Handlers of engine_getPayload, which return payloads built here."""
 
     def __init__(self, builds: PayloadBuilds, spec: ChainSpec) -> None:
         self._builds = builds
@@ -364,7 +364,6 @@ def _decode_count(value: Any) -> Count:
 
 
 def _add_bodies(registry: Registry) -> None:
-    """Register the methods of bodies."""
     method = partial(registry.method, errors=(too_large_request(MAX_BODIES),))
     method("engine_getPayloadBodiesByHashV1", result=BODIES)(get_bodies_by_hash)
     method("engine_getPayloadBodiesByRangeV1", result=BODIES)(get_bodies_by_range)

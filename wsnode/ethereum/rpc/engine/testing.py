@@ -36,7 +36,7 @@ class BuildParameters(msgspec.Struct, array_like=True, frozen=True, gc=False):
 
 
 class TestingMethods:
-    """The method; without a pool, `null` transactions mean none."""
+    """Handler of testing_buildBlockV1; without a pool, `null` in place of the transactions means none."""
 
     def __init__(
         self, pool: TransactionPool | None, next_block: Callable[[Header], NextBlockAttributes]

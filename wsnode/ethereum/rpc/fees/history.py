@@ -61,7 +61,7 @@ NO_BLOCKS: Final = {"oldestBlock": "0x0", "gasUsedRatio": None}
 
 
 class FeeHistoryMethods:
-    """The method, with access to the pending block, with which its range may end."""
+    """Handler of eth_feeHistory; its range may end with the pending block."""
 
     def __init__(self, pending: PendingState) -> None:
         self._pending = pending

@@ -31,12 +31,12 @@ class Filter:
 
     def __init__(self, weight: int = 0) -> None:
         self.weight = weight
-        """The number of its addresses and topics."""
+        """Number of its addresses and topics."""
         self.owner: str | None = None
         self.client: ClientId | None = None
         """The connection that created it."""
         self.polled = 0.0
-        """The time of its creation or last poll."""
+        """Monotonic time, in seconds, of its creation or last poll."""
 
     def changes(self, view: Snapshot, most: int) -> Slices:
         """Return the results since the last poll, at most `most`, as a JSON array."""
@@ -58,14 +58,13 @@ class ChainFilter(Filter):
         self.position = starting_position(view)
         """The position up to which the client has polled."""
         self._spec: ChainSpec | None = view.spec
-        """The chain on which it was created, None if a process cannot determine it."""
+        """Chain specification at its creation; None for a filter that another process may have made."""
         self.wanted = wanted
-        """The logs that are wanted; None for the hashes of blocks."""
+        """Filter of logs; None for the hashes of blocks."""
         self.filter_object = filter_object
         """Filter object of the request, whose blocks are resolved again for each answer."""
 
     def changes(self, view: Snapshot, most: int) -> Slices:
-        """Return the results since the last poll, at most `most`, as a JSON array."""
         began = self.position
         try:
             results, position = yield from results_since(view, self.wanted, began, most)
@@ -84,7 +83,6 @@ class ChainFilter(Filter):
         return b"[%b]" % b",".join(results)
 
     def move(self, position: Position) -> None:
-        """Continue from `position`."""
         self.position = position
 
     def advance(self, began: Position, position: Position) -> bool:

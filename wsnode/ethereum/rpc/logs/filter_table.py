@@ -40,7 +40,7 @@ class FilterTable(Protocol):
 
 
 class InMemoryFilters:
-    """Filters that this process alone knows."""
+    """Filters that this process alone knows, as a `FilterTable`."""
 
     def __init__(self, limits: CallLimits, clock: Callable[[], float] = time.monotonic) -> None:
         self._limits = limits
@@ -52,11 +52,6 @@ class InMemoryFilters:
         self._share = ResourceQuota(limits.filters)
 
     def add(self, new: Filter, caller: CallerContext) -> str:
-        """Store a filter, and return its id.
-
-        Raises:
-            RpcError: Too many filters are stored.
-        """
         self._expire()
         new.owner, new.polled = caller.key_name, self._clock()
         require_room(self._limits, new, self._owned[new.owner], self._weight)
@@ -69,7 +64,6 @@ class InMemoryFilters:
         return identity
 
     def find(self, identity: str, caller: CallerContext) -> Filter | None:
-        """Return a filter of the caller's key, and record that it is polled; None if there is none."""
         self._expire()
         if (found := self._owned_by(identity, caller)) is not None:
             found.polled = self._clock()
@@ -77,7 +71,6 @@ class InMemoryFilters:
         return found
 
     def remove(self, identity: str, caller: CallerContext) -> bool:
-        """Remove a filter of the caller's key; return False if it does not exist."""
         self._expire()
         return self._owned_by(identity, caller) is not None and self._remove(identity)
 

@@ -35,19 +35,17 @@ class PendingParameters(msgspec.Struct, array_like=True, frozen=True, gc=False):
 
     @property
     def subject(self) -> PendingSpec:
-        """Return the filter of transactions."""
         full = self.full is not None and self.full.is_set
         wanted = TransactionFilter() if self.selection is None else self.selection.wanted
         return PendingSpec(full, wanted)
 
     @property
     def receivers(self) -> list[int]:
-        """Return the contracts that it names."""
         return receivers_of(self.subject.wanted)
 
 
 class FilterMethods:
-    """The filter methods of one network."""
+    """Handlers of the polled filters of one network."""
 
     def __init__(self, feed: PendingFeed, limits: CallLimits, table: FilterTable | None = None) -> None:
         """Make the methods; `table` keeps the filters, by default in this process's memory."""
@@ -98,11 +96,6 @@ class FilterMethods:
         return b'"%b"' % self._table.add(new, view.caller).encode()
 
     def _find(self, view: Snapshot, identity: str) -> Filter:
-        """Return the filter and record the poll.
-
-        Raises:
-            RpcError: There is none.
-        """
         if (found := self._table.find(identity, view.caller)) is None:
             raise not_found()
         return found

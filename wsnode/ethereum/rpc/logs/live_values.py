@@ -49,10 +49,10 @@ class LiveQuota:
         self._limits = limits
 
     def require_room(self, channel: EventChannel, given: int) -> None:
-        """Check that a client may watch `given` values more.
+        """Check that a client may watch `given` more values.
 
         Raises:
-            RpcError: There are too many.
+            RpcError: A bound of the subscription, the connection or the process is exceeded.
         """
         limits = self._limits
         if given > (most := limits.live_calls_per_subscription):
@@ -95,15 +95,14 @@ class StateOptions(msgspec.Struct, frozen=True):
     """Keys that are watched, and the form of the notifications."""
 
     keys: tuple[Key, ...]
-    """Each once, in order."""
+    """Keys of accounts and slots, each once and in order."""
     given: int
-    """The number of accounts and slots that were named."""
+    """Number of accounts and slots that were named, repetitions included."""
     cursor: StateCursor | None
     form: Extensions
 
     @property
     def contracts(self) -> list[int]:
-        """Return the accounts that are named, as numbers."""
         return numbers({key[:ADDRESS_BYTES] for key in self.keys})
 
 

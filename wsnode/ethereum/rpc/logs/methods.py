@@ -63,7 +63,7 @@ PARAMETERS: Final = TextParameters(LogParameters)
 
 
 class LogMethods:
-    """The method within its limits."""
+    """Handler of eth_getLogs, within the limits of calls."""
 
     def __init__(self, limits: CallLimits) -> None:
         self._limits = limits
@@ -86,9 +86,7 @@ class LogMethods:
         return (yield from self._found(view, wanted.criteria, first, last))
 
     def _joined(self, view: Snapshot, wanted: LogFilter, first: int, last: int) -> Slices:
-        """Return the logs of blocks below the first one, from another node, joined with those of blocks
-        here.
-        """
+        """Return the logs of another node's blocks below the first one, followed by those of blocks here."""
         end = min(last, view.earliest - 1)
         below = yield from self._below(view, wanted, first, end)
         if end == last:
@@ -158,9 +156,7 @@ class LogMethods:
         told: int = 0,
         begin: int | None = None,
     ) -> Slices:
-        """Return the logs of blocks here; `told` is the number of logs in blocks from `begin` to before
-        `first`.
-        """
+        """Return the logs of blocks here; `told` logs are in the blocks from `begin` to before `first`."""
         limit = self._limits.logs_results
         matches = yield from search_logs(view.reader, criteria, first, last, limit=limit - told)
         if matches.exceeded:

@@ -142,7 +142,7 @@ class PageStart(msgspec.Struct, frozen=True):
 
 
 class LogPageMethods:
-    """The method within its limits."""
+    """Handler of wsnode_getLogsPage, within the limits of calls."""
 
     def __init__(self, limits: CallLimits) -> None:
         self._limits = limits

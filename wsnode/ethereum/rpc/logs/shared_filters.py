@@ -1,7 +1,7 @@
-"""The polled filters of a network in a file of their own, for several processes: each of them answers a poll.
+"""Polled filters of a network in a file of their own, from which each of several processes answers polls.
 
-A filter outlives the process that made it. Filters of pending transactions stay in its memory, for what is
-pending is each process's own.
+A filter outlives the process that made it. Filters of pending transactions stay in the memory of a process,
+since each has its own pending transactions.
 """
 
 import logging
@@ -71,12 +71,12 @@ class SavedLogFilter(msgspec.Struct, frozen=True, array_like=True):
 
 
 class SavedFilter(msgspec.Struct, frozen=True, array_like=True):
-    """A filter as it is kept."""
+    """Filter as the file has it."""
 
     owner: str | None
     client: str
     polled: int
-    """Microseconds of the time since the machine has started."""
+    """Microseconds since the start of the machine."""
     number: int
     hash: bytes
     logs: int
@@ -85,12 +85,10 @@ class SavedFilter(msgspec.Struct, frozen=True, array_like=True):
 
     @property
     def weight(self) -> int:
-        """Return the number of addresses and topics that it names."""
         return 0 if self.wanted is None else self.wanted.parameter_count
 
     @property
     def position(self) -> Position:
-        """Return the position up to which it was polled."""
         return Position(self.number, Hash32(self.hash), self.logs)
 
 
@@ -155,11 +153,11 @@ def _begin_boot(writer: Writer) -> None:
 
 
 class FilterWriteError(Exception):
-    """Nothing can be written: the disk or the quota is full, or the disk fails."""
+    """Error of a full disk or quota, or of a failing disk."""
 
 
 class SharedFilters:
-    """Filters that all processes with this file know."""
+    """Filters that all processes with this file know, as a `FilterTable`."""
 
     def __init__(
         self, store: Environment, limits: CallLimits, clock: Callable[[], float] = since_boot
@@ -172,11 +170,6 @@ class SharedFilters:
         """True if the last change could not be written."""
 
     def add(self, new: Filter, caller: CallerContext) -> str:
-        """Store a filter, and return its id.
-
-        Raises:
-            RpcError: Too many filters are stored.
-        """
         if not isinstance(new, ChainFilter):
             return self._pending.add(new, caller)
         new.owner, identity = caller.key_name, new_identity()
@@ -192,8 +185,6 @@ class SharedFilters:
         return identity
 
     def find(self, identity: str, caller: CallerContext) -> Filter | None:
-        """Return a filter of the caller's key, and record that it is polled; None if there is none."""
-
         def change(writer: Writer) -> SavedFilter | None:
             self._expire(writer)
             if (saved := _get_of(writer, identity, caller)) is None:
@@ -212,8 +203,6 @@ class SharedFilters:
         return None if saved is None else _SharedFilter(self, identity, saved)
 
     def remove(self, identity: str, caller: CallerContext) -> bool:
-        """Remove a filter of the caller's key; return False if it does not exist."""
-
         def change(writer: Writer) -> bool:
             self._expire(writer)
             return _get_of(writer, identity, caller) is not None and _remove(writer, identity)
@@ -304,13 +293,9 @@ class _SharedFilter(ChainFilter):
         self.filter_object = None if saved.asked is None else _filter_object(saved.asked)
 
     def move(self, position: Position) -> None:
-        """Continue from `position`."""
         self._table.move(self._identity, None, position)
 
     def advance(self, began: Position, position: Position) -> bool:
-        """Set the position and return True; return False if another poll has moved it since this one
-        began.
-        """
         return began == position or self._table.move(self._identity, began, position)
 
 
@@ -347,7 +332,6 @@ def _client_of(client: ClientId | None) -> str:
 
 
 def _get_of(reader: Reader, identity: str, caller: CallerContext) -> SavedFilter | None:
-    """Return a filter, None if there is none that the caller's key has made."""
     saved = _get(reader, identity)
     return saved if saved is not None and saved.owner == caller.key_name else None
 

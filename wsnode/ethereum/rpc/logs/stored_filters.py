@@ -1,8 +1,8 @@
-"""The filter methods of a chain with several nodes: any of them answers a poll.
+"""Filter methods of a chain with several nodes, of which any answers a poll.
 
-A filter is what is wanted and a position. A poll reads both, is answered from this node's store, and moves
-the position if it stands where the poll began; only then are the results given. Filters of pending
-transactions are this process's own, for what is pending is each process's own.
+A filter is a wish and a position. A poll reads both, finds the results in this node's store, and moves the
+position; the results are returned only if the position had not moved since the poll began. Filters of pending
+transactions stay in the memory of a process, since each has its own pending transactions.
 """
 
 import re
@@ -47,7 +47,7 @@ from wsnode.jsonrpc.schema import BOOLEAN
 from wsnode.jsonrpc.work import Await, JsonText, Step, Steps
 
 OF_BLOCKS: Final = b"[]"
-"""The wish of a filter of blocks; that of a filter of logs is the parameters of eth_newFilter."""
+"""Wish of a filter of blocks; that of a filter of logs is the parameters of eth_newFilter."""
 AWAY: Final = RpcError(RESOURCE_UNAVAILABLE, "the journal with the filters does not answer, try again")
 _IDENTITY: Final = re.compile(rf"0x[0-9a-f]{{{IDENTITY_LENGTH - 2}}}", re.ASCII)
 
@@ -62,7 +62,7 @@ class PolledFilter(msgspec.Struct, frozen=True):
 
 
 class StoredFilterMethods:
-    """The filter methods of one network."""
+    """Handlers of the polled filters of one network."""
 
     def __init__(self, hub: Hub, barrier: BlockBarrier, limits: CallLimits, store: FilterStore) -> None:
         self._hub = hub
@@ -158,7 +158,7 @@ class StoredFilterMethods:
         raise not_found()
 
     def _reach(self, caller: CallerContext, position: Position) -> Steps:
-        """Wait for the block of a position that another node has got to."""
+        """Wait for the block of a position, which another node has already."""
         seen = SeenHead(position.number, position.hash)
         if position != BEGINNING and not self._barrier.has_come(seen):
             yield Await(partial(self._barrier.wait, (seen,), caller.client))
@@ -169,7 +169,7 @@ class StoredFilterMethods:
         try:
             moved: bool = yield Await(partial(self._keeper.move, identity, *places))
         except FilterStoreUnavailableError:
-            # What was found may be said by nobody now: the client can go on by itself from there.
+            # The position may have moved: no results are returned, and the cursor names their beginning.
             raise RpcError(AWAY.code, AWAY.message, {"cursor": str(began)}) from None
         return moved
 
@@ -193,7 +193,7 @@ def _asked(question: Any) -> Steps:
 
 
 def live_logs(params: LogParameters, limits: CallLimits) -> LogFilter:
-    """Return the logs that a filter's changes are.
+    """Return the filter of the logs that polls return.
 
     Raises:
         RpcError: Its blocks are in the wrong order, or it names too much.

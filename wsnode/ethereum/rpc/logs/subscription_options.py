@@ -110,7 +110,7 @@ class IdParameters(msgspec.Struct, array_like=True, frozen=True, gc=False):
 
 
 class SubscribeDecoder(ParameterReader):
-    """Decodes the parameters; the first decides how the second is read."""
+    """Decoder of the parameters of eth_subscribe, whose kind decides how the other arguments are read."""
 
     struct: type[msgspec.Struct] | None = SubscribeParameters
 
@@ -123,7 +123,6 @@ class SubscribeDecoder(ParameterReader):
         return self.explain(bytes(params))
 
     def explain(self, params: bytes) -> SubscribeParameters:
-        """Return the kind and its argument, as `decode` does."""
         if not params.startswith(b"["):
             raise invalid_params("non-array args")
         arguments = _decode_items(params)

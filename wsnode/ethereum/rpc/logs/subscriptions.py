@@ -79,7 +79,7 @@ _SUBSCRIBE_ERRORS: Final = (
 
 
 class SubscriptionMethods:
-    """eth_subscribe and eth_unsubscribe of one chain's hub, with a maker for each kind of subscription."""
+    """Handlers of eth_subscribe and eth_unsubscribe, with a maker of each kind of subscription."""
 
     def __init__(self, hub: Hub, limits: CallLimits, fetchers: Callable[[], StateFetchers | None]) -> None:
         """Make the methods; `fetchers` returns the source of unknown state, None if there is none."""

@@ -52,7 +52,9 @@ def names_blocks(kind: Any) -> bool:
 
 
 class MinBlockWait(Middleware):
-    """Calls a handler once the blocks that the parameters name are here, if others have them already."""
+    """Middleware that calls the handler once the blocks named by the parameters are here, if other nodes have
+    them.
+    """
 
     __slots__ = ("_after", "_barrier", "_takes_cursors")
 
@@ -71,11 +73,9 @@ class MinBlockWait(Middleware):
         self._takes_cursors = takes_cursors
 
     def calling(self, function: Callable[..., Any]) -> "MinBlockWait":
-        """Return the kind with another handler."""
         return MinBlockWait(self._inner.calling(function), self._barrier, takes_cursors=self._takes_cursors)
 
     def around(self, wrap: Wrap) -> HandlerKind:
-        """Return this middleware with `wrap` applied to its inner kinds."""
         inner = self._inner.around(wrap)
         after = inner if self._after is self._inner else self._after.around(wrap)
         return MinBlockWait(inner, self._barrier, after, takes_cursors=self._takes_cursors)
@@ -85,7 +85,7 @@ class MinBlockWait(Middleware):
 
         Raises:
             NodeLaggingError: A block is still to come, and the call may not wait.
-            RpcError: As the handler says.
+            RpcError: The handler fails.
         """
         if self._takes_cursors or self._barrier.is_behind:
             due = self._due_after(params, self._here(turn))
@@ -96,11 +96,11 @@ class MinBlockWait(Middleware):
         return self._inner.answer(turn, params)
 
     def answer_read(self, turn: CallContext, parameters: Any) -> Any:
-        """Return the handler's result for parameters that are decoded.
+        """Return the handler's result for decoded parameters; the call may not wait.
 
         Raises:
             NodeLaggingError: A block is still to come.
-            RpcError: As the handler says.
+            RpcError: The handler fails.
         """
         due = self._first_due(parameters, self._here(turn))
         if due is not None:

@@ -16,7 +16,7 @@ from wsnode.jsonrpc.work import Await, Step, Steps
 
 
 class StateFetching(Middleware):
-    """Middleware that fetches the state a call lacks, and repeats the call on the same view, or once on a
+    """Middleware that fetches the state a call lacks; the call is repeated on the same view, or once on a
     later one.
     """
 
@@ -30,12 +30,10 @@ class StateFetching(Middleware):
         self._fetchers = fetchers
 
     def calling(self, function: Callable[..., Any]) -> HandlerKind:
-        """Return the kind with another handler."""
         inner = self._inner.calling(function)
         return StateFetching(self._name, inner, inner, self._fetchers)
 
     def answer(self, turn: CallContext, params: bytes) -> Any:
-        """Return the handler's result, as `HandlerKind` specifies; steps if something has to be fetched."""
         try:
             result = self._inner.answer(turn, params)
         except Exception as error:
@@ -56,10 +54,9 @@ class StateFetching(Middleware):
 def fetching(
     steps: Steps, again: Callable[[], Any], session: FetchSession, own: CallContext, *, may_move: bool
 ) -> Generator[Step, Any, Any]:
-    """Yield the steps of a call, and where they lack something fetch it and make the call again.
+    """Run the steps of a call; where they lack state, fetch it and make the call again.
 
-    `own` is its context. If it `may_move`, it opens another snapshot there, of the version that is stored
-    then.
+    `own` is the call's context. If the call `may_move`, it may be repeated once on a later view.
     """
     owns_view = own.scope is None
     try:
@@ -86,12 +83,12 @@ def fetching(
 
 
 class ChainRegistry(Registry):
-    """Methods by name."""
+    """Registry of a chain's methods, whose calls may wait for blocks and fetch state."""
 
     barrier: BlockBarrier | None = None
-    """Has calls wait for blocks that other nodes have, where a hub says when they come."""
+    """Barrier for calls that name blocks of other nodes; None without a hub."""
     state_fetchers: StateFetchers | None = None
-    """Fetches values of the state that calls lack; None if all of it is here."""
+    """Source of values of the state that calls lack; None if all of it is stored here."""
 
     def fetch_state(self, fetchers: StateFetchers, errors: Sequence[RpcError]) -> None:
         """Make calls of all methods fetch missing state; any call may then fail with one of `errors`."""

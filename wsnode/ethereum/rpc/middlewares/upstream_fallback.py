@@ -1,4 +1,4 @@
-"""Methods about blocks below the first one, which another node is asked for."""
+"""Methods about blocks below the first one, for which another node is asked."""
 
 from collections.abc import Callable, Generator, Iterator
 from types import GeneratorType
@@ -61,7 +61,7 @@ EMPTY: Final = {
     "ots_getInternalOperations": b"[]",
     "ots_getTransactionError": b'"0x"',
 }
-"""The results for transactions that exist and have nothing of a kind."""
+"""Results for transactions that exist but have no traces of a kind."""
 UNTRACEABLE: Final = frozenset({"debug_traceBlockByNumber", "debug_traceBlockByHash"})
 """Methods that refuse the genesis block."""
 BY_HASH_TOO: Final = {"debug_traceBlockByNumber": "debug_traceBlockByHash"}
@@ -95,8 +95,8 @@ class UpstreamFallback(Middleware):
         return type(self)(self._name, self._inner.calling(function))
 
     def answer(self, turn: CallContext, params: bytes) -> Any:
-        """Return the handler's result or, if a named block is below the first one here, the steps that ask
-        the other node.
+        """Return the handler's result; steps that ask the other node if a named block is below the first one
+        here.
         """
         # The engine takes the tag for the first block here.
         params = params.replace(b'"earliest"', b'"0x0"')
@@ -138,20 +138,20 @@ class UpstreamFallback(Middleware):
 
 
 def closed(result: Any) -> None:
-    """End a result that is yet to come, and not wanted in place of the other node's."""
+    """Close the steps of a result that the other node's result replaces."""
     if isinstance(result, GeneratorType):
         result.close()
 
 
 def kept(result: Any, failure: RpcError | None) -> Generator[Step, Any, Any]:
-    """Return the handler's result, or raise its failure, where the other node is not needed."""
+    """Return the handler's result, or raise its failure, since the other node is not needed."""
     if failure is not None:
         raise failure
     return (yield from _steps(result))
 
 
 class BlockFallback(UpstreamFallback):
-    """Asks another node about blocks by number, tag and hash."""
+    """Middleware that asks another node about blocks by number, tag and hash."""
 
     __slots__ = ()
 
@@ -230,7 +230,7 @@ def named(view: Snapshot, value: Any) -> Iterator[tuple[int | None, bytes | None
 
 
 class TransactionFallback(UpstreamFallback):
-    """Asks another node about transactions by hash."""
+    """Middleware that asks another node about transactions by hash."""
 
     __slots__ = ()
 
@@ -270,13 +270,13 @@ class TransactionFallback(UpstreamFallback):
 
 
 class RangeFallback(UpstreamFallback):
-    """Has another node search the traces of the part of a range that is not traced here."""
+    """Middleware that has another node search the part of a range below the first traces here."""
 
     __slots__ = ()
 
     def answer(self, turn: CallContext, params: bytes) -> Any:
-        """Return the handler's result for a range that is stored here as a whole, else the steps to ask the
-        other node and join both results.
+        """Return the handler's result for a range that is stored here; else steps that join it with the other
+        node's.
         """
         params = params.replace(b'"earliest"', b'"0x0"')
         view = turn.view if turn.scope is not None else turn.open()
@@ -365,7 +365,7 @@ def _page(found: list[msgspec.Raw], wanted: dict[str, Any]) -> RenderedJson:
 
 
 class FeeHistoryFallback(UpstreamFallback):
-    """Has another node give the fee history of blocks below the first one."""
+    """Middleware that asks another node for the fee history of blocks below the first one."""
 
     __slots__ = ()
 

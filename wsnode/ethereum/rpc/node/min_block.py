@@ -36,27 +36,21 @@ class MinBlockParameters(msgspec.Struct, array_like=True, frozen=True, gc=False)
 
 
 class MinBlockBarrier:
-    """Holds the calls of a connection until the node has a block; implements `jsonrpc.work.Barrier`."""
+    """Barrier that holds the calls of a connection until the node has a block."""
 
     def __init__(self, barrier: BlockBarrier, block: MinBlock) -> None:
         self._barrier = barrier
         self._block = block
 
     def is_over(self) -> bool:
-        """Return True if the node has the block."""
         return self._barrier.has_come(self._block)
 
     async def wait(self, client: Any) -> None:
-        """Return once the node has the block.
-
-        Raises:
-            RpcError: It did not come in time, or too many wait.
-        """
         await self._barrier.wait((self._block,), client)
 
 
 class MinBlockHandler(Middleware):
-    """Has the further calls of a connection wait for a block, and this one first."""
+    """Middleware that makes this call and the further ones of its connection wait for a block."""
 
     __slots__ = ("_barrier",)
 
@@ -74,7 +68,6 @@ class MinBlockHandler(Middleware):
         return self.answer_read(turn, self.parameters.read(params))
 
     def answer_read(self, turn: CallContext, parameters: Any) -> Any:
-        """Return the handler's result, or steps that wait first, as `answer`."""
         if turn.channel is None:
             raise _not_over_http()
         if turn.is_shared:

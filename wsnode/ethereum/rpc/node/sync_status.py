@@ -91,7 +91,7 @@ BEACON: Final = record(
         "nextCommitteeKnown": BOOLEAN,
     },
 )
-"""Where proofs of the head stand: nothing is known of the chain before a beacon node has answered."""
+"""State of the proofs of the head; many members are absent until a beacon node has answered."""
 STARKNET_UPSTREAM: Final = record(
     {
         "url": STRING,
@@ -143,7 +143,7 @@ STATUS: Final = record(
 
 
 class SyncMethods:
-    """Methods about following, also for a chain that follows no node."""
+    """Handlers that report on following, also for a chain without other nodes."""
 
     def __init__(
         self,

@@ -39,7 +39,7 @@ class DecodedBlock(msgspec.Struct):
 
 
 class AccountHistoryMethods:
-    """The methods within their limits."""
+    """Handlers that find a transaction in the history of an account, within the limits of traces."""
 
     def __init__(self, limits: CallLimits) -> None:
         self._limits = limits
@@ -93,13 +93,12 @@ class AccountHistoryMethods:
 
 
 def first_block(view: Snapshot, address: bytes, holds: Callable[[Account], bool]) -> int | None:
-    """Return a block since which `holds` is true of an account up to the head; None if it is false at the
-    head.
+    """Return a block from which on `holds` is true of an account, up to the head; None if it is false there.
 
     If `holds` became true only once, that is the first such block.
 
     Raises:
-        RpcError: It became true below the first block that there is.
+        RpcError: It became true below the first block here.
     """
     if not holds(_account(view, address, view.number)):
         return None

@@ -40,7 +40,7 @@ class BlockFees(msgspec.Struct, rename="camel"):
 
 
 class OtterscanBlockMethods:
-    """The methods, with access to the pending block."""
+    """Handlers about accounts and blocks, some of which may be asked for the pending block."""
 
     def __init__(self, pending: PendingState) -> None:
         self._pending = pending

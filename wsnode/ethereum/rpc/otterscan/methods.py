@@ -47,7 +47,7 @@ class OtterscanResult(msgspec.Struct):
 
 
 class InternalTransactionMethods:
-    """The methods, built on the trace_ methods."""
+    """Handlers about the calls inside a transaction, built on the trace_ methods."""
 
     def __init__(self, traces: BlockTraceMethods) -> None:
         self._traces = traces

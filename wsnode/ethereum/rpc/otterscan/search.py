@@ -63,10 +63,10 @@ NONE_OLDER: Final = TransactionPage([], [], is_done=True)
 
 
 class CandidateBlocks:
-    """Blocks from `start` to one end of the chain, oldest first or newest first.
+    """Blocks from `start` to one end of the chain, in the order of the search.
 
-    At first every block, up to `every` transactions; then the blocks in which the account's nonce,
-    balance or code changed or it emitted a log.
+    They are all blocks until `every` transactions have been read; from there on those with a change of the
+    account's nonce, balance or code, or with a log of the account.
     """
 
     def __init__(self, view: Snapshot, address: bytes, start: int, *, is_forward: bool, every: int) -> None:
@@ -76,7 +76,7 @@ class CandidateBlocks:
         self._is_forward = is_forward
         self._every = every
         self._lowest = view.earliest and view.earliest + 1
-        """The first block whose transactions can be run: after a state that there is."""
+        """First block whose transactions can be executed: the state before it is stored."""
 
     def __iter__(self) -> Iterator[int | None]:
         """Yield the numbers of blocks, and None where the search may pause for other callers.
@@ -167,7 +167,7 @@ Looking = Generator[Step, Any, bool]
 
 
 class SearchPage:
-    """The transactions found so far, in the order of the search, and the last block that was read."""
+    """Transactions found so far, in the order of the search, and the last block that was read."""
 
     def __init__(self, view: Snapshot, address: bytes, size: int, *, is_forward: bool) -> None:
         self.view = view
@@ -233,7 +233,7 @@ class SearchPage:
 
 
 class TransactionSearchMethods:
-    """The methods within their limits."""
+    """Handlers of ots_searchTransactions…, within their limits."""
 
     def __init__(self, limits: CallLimits) -> None:
         self._limits = limits

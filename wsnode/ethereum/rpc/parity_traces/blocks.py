@@ -42,7 +42,7 @@ class ReplayBlockParameters(BlockParameters, array_like=True, frozen=True, gc=Fa
 
 
 class BlockTraceMethods:
-    """The methods within their limits."""
+    """Handlers that trace stored transactions and blocks, within the limits of traces."""
 
     def __init__(self, limits: CallLimits, pending: PendingState) -> None:
         self._limits = limits

@@ -55,7 +55,7 @@ class RawParameters(msgspec.Struct, array_like=True, frozen=True, gc=False):
 
 
 class CallTraceMethods:
-    """The methods within their limits."""
+    """Handlers that trace calls and signed transactions, within the limits of traces."""
 
     def __init__(self, limits: CallLimits, pending: PendingState) -> None:
         self._limits = limits

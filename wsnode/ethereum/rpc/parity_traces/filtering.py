@@ -33,7 +33,7 @@ class FilterParameters(msgspec.Struct, array_like=True, frozen=True, gc=False):
 
 
 class FilteredTraces:
-    """The traces found so far, the number skipped, and the number still allowed."""
+    """Traces found so far, the number of traces still to skip, and the number that may still be found."""
 
     def __init__(self, wanted: TraceFilter, limits: CallLimits) -> None:
         self._limits = limits
@@ -48,12 +48,13 @@ class FilteredTraces:
 
     @property
     def is_full(self) -> bool:
-        """Return True if the page of traces is full."""
         return self.taken >= self._count or self.crossed is not None
 
     def look(self, view: Snapshot, chunk: Chunk, flag: CancelFlag) -> bool | str:
-        """Add the traces of a chunk of blocks until the page is full, in a worker thread; return True, or the
-        engine's refusal as text.
+        """Add the traces of a chunk of blocks until the page is full; return True, or the engine's refusal as
+        text.
+
+        A worker thread runs it.
         """
         for number, found in chunk:
             if self.is_full:
@@ -87,7 +88,7 @@ class FilteredTraces:
 
 
 class TraceFilterMethods:
-    """The method within its limits."""
+    """Handler of trace_filter, within its limits."""
 
     def __init__(self, limits: CallLimits) -> None:
         self._limits = limits

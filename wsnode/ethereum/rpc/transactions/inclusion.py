@@ -46,7 +46,7 @@ class SyncParameters(msgspec.Struct, array_like=True, frozen=True, gc=False):
 
 
 class InclusionWaiter:
-    """Waits for the blocks that include sent transactions."""
+    """Handler of eth_sendRawTransactionSync, which waits for the blocks of sent transactions."""
 
     def __init__(self, sending: TransactionSender, hub: Hub) -> None:
         self._sending = sending

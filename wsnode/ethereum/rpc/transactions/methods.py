@@ -64,7 +64,7 @@ def _render(found: tuple[bytes, Row] | None, index: int, *, pending: bool = Fals
 
 
 class TransactionMethods:
-    """The methods that read the pool and the pending block too."""
+    """Handlers that read the pool and the pending block too."""
 
     def __init__(self, blocks: BlockMethods, pool: TransactionPool | None) -> None:
         self._blocks = blocks

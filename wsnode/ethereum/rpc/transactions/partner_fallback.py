@@ -34,8 +34,8 @@ class NodeOutageDetector(Protocol):
 
 
 class StaleHeadDetector:
-    """Detects an outage of this node: its head is older than `stale_after` seconds, or an operator has
-    declared one.
+    """Detector of an outage: the head is older than `stale_after` seconds, or an operator has declared an
+    outage.
     """
 
     def __init__(
@@ -46,12 +46,11 @@ class StaleHeadDetector:
         self._clock = clock
 
     def is_on(self, view: Snapshot) -> bool:
-        """Return True if an outage is declared, or the view's head is older than `stale_after` seconds."""
         return self._is_declared() or view.head_timestamp < self._clock() - self._stale_after
 
 
 class PartnerFallback(Middleware):
-    """Has a partner asked for a transaction that this node lacks."""
+    """Middleware that asks a partner for a transaction unknown to this node."""
 
     __slots__ = ("_ask", "_ends", "_is_allowed", "_outage", "_spec")
 
@@ -73,12 +72,11 @@ class PartnerFallback(Middleware):
         self._is_allowed = is_allowed
 
     def calling(self, function: Callable[..., Any]) -> HandlerKind:
-        """Return the kind with another handler."""
         inner = self._inner.calling(function)
         return PartnerFallback(inner, self._ends, self._spec, self._ask, self._outage, self._is_allowed)
 
     def answer(self, turn: CallContext, params: bytes) -> Any:
-        """Return the handler's result; in an outage, steps that ask the partner if there is none."""
+        """Return the handler's result; in an outage, steps that ask the partner if the handler found none."""
         try:
             result = self._inner.answer(turn, params)
             if result != NULL or not self._is_allowed(turn.caller) or not self._outage.is_on(turn.view):

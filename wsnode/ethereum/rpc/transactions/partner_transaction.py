@@ -31,7 +31,7 @@ _HEADER: Final[list[Item]] = [
 
 
 class PartnerAnswerError(Exception):
-    """The partner's answer is not the requested transaction."""
+    """Error of a partner's answer that is not the requested transaction."""
 
 
 class Access(msgspec.Struct, rename="camel"):

@@ -41,7 +41,7 @@ class SenderParameters(msgspec.Struct, array_like=True, frozen=True, gc=False):
 
 
 class PoolMethods:
-    """The methods; without a pool their results are empty."""
+    """Handlers that read the pool; without a pool their results are empty."""
 
     def __init__(self, pool: TransactionPool | None, accounts: Collection[bytes]) -> None:
         self._pool = pool

@@ -30,7 +30,7 @@ _NOTHING = data(b"")
 
 
 class RawMethods:
-    """The methods; they cover the pending block and transactions in the pool too."""
+    """Handlers that return encodings, also of the pending block and of transactions in the pool."""
 
     def __init__(
         self, transactions: TransactionMethods, blocks: BlockMethods, pool: TransactionPool | None

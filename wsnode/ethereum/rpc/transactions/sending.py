@@ -27,7 +27,7 @@ from wsnode.upstream.errors import SendFailedError
 
 
 class ExecutionCheck:
-    """Runs messages on the state of a block before they are sent; on chains without ArbOS it does nothing."""
+    """Execution of messages before they are sent; on chains without ArbOS nothing is executed."""
 
     def __init__(self, chain: Chain, pending: PendingState, block: BlockParameter) -> None:
         self._chain = chain
@@ -35,7 +35,7 @@ class ExecutionCheck:
         self._block = block
 
     def check(self, message: Message) -> Generator[Step, Any, None]:
-        """Run a message for its effect on the check alone; the pool decides if it can be paid.
+        """Run a message, and ignore its outcome and whether its sender can pay.
 
         Raises:
             NotExecutedError: It reaches code that only ArbOS executes.
@@ -53,7 +53,7 @@ class ExecutionCheck:
 
 
 def message_of_transaction(transaction: PooledTransaction) -> Message:
-    """Return the message of a transaction, free of charge."""
+    """Return the message of a transaction, without fees."""
     return Message(
         sender=transaction.sender,
         to=transaction.to,
@@ -98,7 +98,7 @@ class RawTransactionParameters(msgspec.Struct, array_like=True, frozen=True, gc=
 
 
 class TransactionSender:
-    """The method; `settle` returns once a chain with a block for each transaction has built it."""
+    """Handler of eth_sendRawTransaction of a node with a pool."""
 
     def __init__(
         self,
@@ -107,8 +107,10 @@ class TransactionSender:
         relay: Relay | None = None,
         execution: ExecutionCheck | None = None,
     ) -> None:
-        """Make a sender. With `relay` a transaction is accepted only if other nodes accept it too;
-        `execution` checks it before.
+        """Make a sender; with `relay` it accepts a transaction only if other nodes do, and `execution` checks
+        it first.
+
+        On a chain with a block for each transaction, `settle` returns once the block is built.
         """
         self._pool = pool
         self._settle = settle
@@ -171,7 +173,7 @@ class TransactionSender:
 
 
 def settled(pool: TransactionPool, settle: Settle, transaction_hash: Hash32) -> Generator[Step, Any, None]:
-    """Return once a chain with a block for each transaction has built that of one in its pool.
+    """Wait for the block of a transaction in the pool, on a chain with a block for each transaction.
 
     Raises:
         RpcError: The block cannot be written; the transaction is no longer in the pool.
@@ -185,7 +187,9 @@ def settled(pool: TransactionPool, settle: Settle, transaction_hash: Hash32) -> 
 
 
 class TransactionRelay:
-    """Sending without a pool: rules that depend on the state are left to other nodes."""
+    """Handler of eth_sendRawTransaction of a node without a pool; other nodes check what depends on the
+    state.
+    """
 
     def __init__(self, spec: ChainSpec, relay: Relay, limits: PoolLimits, rules: PoolRules) -> None:
         self._spec = spec

@@ -208,7 +208,7 @@ Result = TypeVar("Result")
 
 
 class ChainIdChanges(Protocol):
-    """Changes of the chain, one at a time."""
+    """Changes of the chain id, one at a time."""
 
     @property
     def is_quiet(self) -> bool:
@@ -225,7 +225,7 @@ class TransactionParameters(msgspec.Struct, array_like=True, frozen=True, gc=Fal
 
 
 class TransactionFiller:
-    """Completes transactions: nonce, gas, fees and chain id.
+    """Handler of eth_fillTransaction, which adds missing nonce, gas, fees and chain id.
 
     Each call opens its own views: in a batch, a transaction must see the effects of those before it.
     """
