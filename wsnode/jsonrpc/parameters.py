@@ -44,7 +44,10 @@ class ParameterDecoder(Protocol):
         Raises:
             RpcError: The parameters do not fit; the message says which and why.
         """
-        ...
+        try:
+            return self.decode(params)
+        except UNREADABLE:
+            return self.explain(params)
 
 
 # Networks take the same Structs, and to make the decoders of one takes a tenth of a millisecond.
@@ -56,22 +59,6 @@ def decoder_for(struct: type[msgspec.Struct] | None, *, by_name: bool) -> Parame
     if struct.__struct_config__.array_like:
         return PositionalDecoder(struct)
     return NamedDecoder(struct)
-
-
-class ParameterReader:
-    """Base of decoders, with the methods of `ParameterDecoder`."""
-
-    def decode(self, params: bytes) -> Any:
-        raise NotImplementedError
-
-    def explain(self, params: bytes) -> Any:
-        raise NotImplementedError
-
-    def read(self, params: bytes) -> Any:
-        try:
-            return self.decode(params)
-        except UNREADABLE:
-            return self.explain(params)
 
 
 class _Fields:
@@ -86,7 +73,7 @@ class _Fields:
         self.decoders = [msgspec.json.Decoder(field.type, dec_hook=decode_hook).decode for field in fields]
 
 
-class PositionalDecoder(ParameterReader):
+class PositionalDecoder(ParameterDecoder):
     """Decoder of parameters by position, the form of all Ethereum methods."""
 
     def __init__(self, struct: type[msgspec.Struct]) -> None:
@@ -152,7 +139,7 @@ class PositionalOrNamedDecoder(_ListedParameters):
         return b"[%b]" % b",".join(bytes(members.get(name, NULL)) for name in names)
 
 
-class NamedDecoder(ParameterReader):
+class NamedDecoder(ParameterDecoder):
     """Decoder of parameters by name, the form of the Starknet family; an array gives them in order."""
 
     def __init__(self, struct: type[msgspec.Struct]) -> None:
@@ -183,7 +170,7 @@ class NamedDecoder(ParameterReader):
             raise _named(str(error)) from None
 
 
-class NoParameters(ParameterReader):
+class NoParameters(ParameterDecoder):
     """Decoder for methods without parameters: accepts absent, null or empty `params`."""
 
     def __init__(self, *, by_name: bool) -> None:

@@ -129,9 +129,8 @@ class Registry:
             in_slices = inspect.isgeneratorfunction(handler)
             if channel and in_slices:
                 raise TypeError(f"{handler.__qualname__}: with a channel it must return at once")
-            parameters = decoder or _decoder_of(
-                handler, skipped=1 if view or caller or channel else 0, by_name=by_name
-            )
+            skipped = 1 if view or caller or channel else 0
+            parameters = decoder or decoder_for(_parameters_of(handler, first=skipped), by_name=by_name)
             if cacheable and (caller or channel or parameters.struct or in_slices):
                 raise TypeError(f"{handler.__qualname__}: the result depends on more than the view")
             if (name in self.methods) is not replacing:
@@ -211,10 +210,6 @@ def _kind_of(parameters: ParameterDecoder, *, view: bool, caller: bool, channel:
     if parameters.struct is None:
         return ViewHandler
     return RawParamsHandler if parameters.decode is bytes else ViewAndParamsHandler
-
-
-def _decoder_of(handler: Callable[..., Any], *, skipped: int, by_name: bool) -> ParameterDecoder:
-    return decoder_for(_parameters_of(handler, first=skipped), by_name=by_name)
 
 
 def _parameters_of(handler: Callable[..., Any], *, first: int) -> type[msgspec.Struct] | None:

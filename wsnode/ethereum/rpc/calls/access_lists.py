@@ -18,10 +18,10 @@ from wsnode.ethereum.rpc.common.parameters import LATEST_BLOCK, BlockParameter
 from wsnode.ethereum.rpc.common.pending_state import PendingState
 from wsnode.ethereum.rpc.common.results import CALL_ERRORS, quantity
 from wsnode.ethereum.rpc.common.schemas import QUANTITY
+from wsnode.ethereum.rpc.common.worker_thread import flag_of
 from wsnode.ethereum.rpc.fees.methods import PriceOracle
 from wsnode.ethereum.snapshot import Snapshot
 from wsnode.ethereum.state import (
-    CancelFlag,
     Interrupted,
     InvalidTransactionError,
     ReorganisedError,
@@ -70,15 +70,13 @@ class AccessListMethods:
 
         def run(token: CancelToken) -> Listed:
             execution = prepare(view, header, whole, self._limits.call_gas_blocks)
-            flag = CancelFlag()
-            token.link(flag.set)
             return create_access_list(
                 view.state,
                 execution.header,
                 execution.message,
                 gas_cap=execution.gas_cap,
                 nonce=call.nonce,
-                cancel=flag,
+                cancel=flag_of(token),
                 state_overrides=execution.state_overrides,
             )
 

@@ -17,6 +17,7 @@ from wsnode.ethereum.rpc.calls.overrides import (
 )
 from wsnode.ethereum.rpc.common.parameters import LATEST_BLOCK, BlockParameter
 from wsnode.ethereum.rpc.common.pending_state import PendingState
+from wsnode.ethereum.rpc.common.worker_thread import flag_of
 from wsnode.ethereum.snapshot import Snapshot
 from wsnode.ethereum.state import CancelFlag, Halt, Interrupted, Message, Revert, Success, call_gas_cap
 from wsnode.jsonrpc.errors import server_error
@@ -83,11 +84,11 @@ class CallExecution(msgspec.Struct, frozen=True, gc=False):
 
     def call_until_cancelled(self, token: CancelToken) -> Outcome:
         """Return the outcome, `Interrupted` if `token` is cancelled first."""
-        return self.call(cancel=_flag(token))
+        return self.call(cancel=flag_of(token))
 
     def estimate_until_cancelled(self, token: CancelToken) -> Estimate:
         """Return the estimate of the gas, `Interrupted` if `token` is cancelled first."""
-        return self.estimate(cancel=_flag(token))
+        return self.estimate(cancel=flag_of(token))
 
 
 def require_known_gas(view: Snapshot) -> None:
@@ -98,12 +99,6 @@ def require_known_gas(view: Snapshot) -> None:
     """
     if view.spec.family == "arbitrum":
         raise UNKNOWN_GAS
-
-
-def _flag(token: CancelToken) -> CancelFlag:
-    flag = CancelFlag()
-    token.link(flag.set)
-    return flag
 
 
 def execution_of(

@@ -27,10 +27,10 @@ from wsnode.ethereum.rpc.common.limits import CallLimits
 from wsnode.ethereum.rpc.common.parameters import LATEST_BLOCK, BlockParameter
 from wsnode.ethereum.rpc.common.pending_state import PendingState
 from wsnode.ethereum.rpc.common.results import STATE_ERRORS
+from wsnode.ethereum.rpc.common.worker_thread import flag_of
 from wsnode.ethereum.snapshot import Snapshot
 from wsnode.ethereum.state import (
     BoundError,
-    CancelFlag,
     InvalidTransactionError,
     Message,
     ReorganisedError,
@@ -103,10 +103,8 @@ class SimulationMethods:
         header = yield from self._pending.header(view, params.block)
 
         def run(token: CancelToken) -> JsonText:
-            flag = CancelFlag()
-            token.link(flag.set)
-            simulation = self._prepare(view, params)
-            return view.state.simulate(header, simulation, changes=self._limits.history_bytes, cancel=flag)
+            simulation, changes = self._prepare(view, params), self._limits.history_bytes
+            return view.state.simulate(header, simulation, changes=changes, cancel=flag_of(token))
 
         try:
             blocks: bytes = yield RunInThread(run)

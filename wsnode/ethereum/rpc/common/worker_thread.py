@@ -11,6 +11,13 @@ from wsnode.jsonrpc.work import CancelToken, RunInThread, Step
 _Result = TypeVar("_Result")
 
 
+def flag_of(token: CancelToken) -> CancelFlag:
+    """Return a flag for the engine that is set once `token` is."""
+    flag = CancelFlag()
+    token.link(flag.set)
+    return flag
+
+
 def in_worker(
     function: Callable[[CancelFlag], _Result], timed_out: RpcError
 ) -> Generator[Step, Any, _Result]:
@@ -21,9 +28,7 @@ def in_worker(
     """
 
     def until_cancelled(token: CancelToken) -> _Result:
-        flag = CancelFlag()
-        token.link(flag.set)
-        return function(flag)
+        return function(flag_of(token))
 
     try:
         result: _Result = yield RunInThread(until_cancelled)

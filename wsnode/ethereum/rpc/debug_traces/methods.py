@@ -25,6 +25,7 @@ from wsnode.ethereum.rpc.common.parameters import (
 )
 from wsnode.ethereum.rpc.common.pending_state import PendingState
 from wsnode.ethereum.rpc.common.results import STATE_ERRORS, TRACING_FAILED, TRANSACTION_NOT_FOUND
+from wsnode.ethereum.rpc.common.worker_thread import flag_of
 from wsnode.ethereum.rpc.debug_traces.options import (
     NO_CALL_OPTIONS,
     NO_OPTIONS,
@@ -44,7 +45,7 @@ from wsnode.ethereum.state import (
 )
 from wsnode.jsonrpc.errors import RpcError, limit_exceeded, response_too_large, server_error, shortened
 from wsnode.jsonrpc.registry import Registry
-from wsnode.jsonrpc.work import CancelToken, JsonText, RunInThread, Step
+from wsnode.jsonrpc.work import JsonText, RunInThread, Step
 
 _SECONDS: Final = {
     "ns": 1e-9,
@@ -309,12 +310,7 @@ def run_in_thread(
 
 
 def _tracing(run: Callable[[CancelFlag, int], Traced | str], most_bytes: int) -> RunInThread:
-    def until_cancelled(token: CancelToken) -> Traced | str:
-        flag = CancelFlag()
-        token.link(flag.set)
-        return run(flag, most_bytes)
-
-    work = RunInThread(until_cancelled)
+    work = RunInThread(lambda token: run(flag_of(token), most_bytes))
     work.most_bytes = most_bytes
     return work
 

@@ -43,7 +43,6 @@ CALL_TRACE_OPTIONS: Final = members(
 _ADDRESS_NAME: Final = "0x[0-9a-f]{40}"
 _SLOTS: Final = mapping_of(HASH, "0x[0-9a-f]{64}")
 _KINDS: Final = ("CALL", "CALLCODE", "DELEGATECALL", "STATICCALL", "CREATE", "CREATE2", "SELFDESTRUCT")
-_FLAT_KINDS: Final = [kind.lower() for kind in _KINDS[:4]]
 
 _CALL_FRAME: Final = record(
     {
@@ -70,27 +69,29 @@ _CALL_FRAME: Final = record(
         ),
     },
 )
+ACTIONS: Final = (
+    record(
+        {
+            "callType": {"enum": [kind.lower() for kind in _KINDS[:4]]},
+            **dict.fromkeys(("from", "to"), ADDRESS),
+            **dict.fromkeys(("gas", "value"), QUANTITY),
+            "input": BYTES,
+        }
+    ),
+    record(
+        {
+            "creationMethod": {"enum": ["create", "create2"]},
+            "from": ADDRESS,
+            **dict.fromkeys(("gas", "value"), QUANTITY),
+            "init": BYTES,
+        }
+    ),
+    record({**dict.fromkeys(("address", "refundAddress"), ADDRESS), "balance": QUANTITY}),
+)
+"""Actions of Parity's form: a call, a creation, a destruction."""
 _FLAT_CALL: Final = record(
     {
-        "action": either(
-            record(
-                {
-                    "callType": {"enum": _FLAT_KINDS},
-                    **dict.fromkeys(("from", "to"), ADDRESS),
-                    **dict.fromkeys(("gas", "value"), QUANTITY),
-                    "input": BYTES,
-                }
-            ),
-            record(
-                {
-                    "creationMethod": {"enum": ["create", "create2"]},
-                    "from": ADDRESS,
-                    **dict.fromkeys(("gas", "value"), QUANTITY),
-                    "init": BYTES,
-                }
-            ),
-            record({**dict.fromkeys(("address", "refundAddress"), ADDRESS), "balance": QUANTITY}),
-        ),
+        "action": either(*ACTIONS),
         **dict.fromkeys(("blockHash", "transactionHash"), or_null(HASH)),
         **dict.fromkeys(("blockNumber", "subtraces", "transactionPosition"), COUNT),
         "traceAddress": list_of(COUNT),

@@ -107,17 +107,14 @@ class IdentificationMethods:
         """Return the node's identification: client code, name, version and commit."""
         if params.client != self._told:
             self._told = params.client
-            logger.info("the consensus client is %s %s", *map(shortened, _names(params.client)))
+            name, version = shortened(params.client.name), shortened(params.client.version)
+            logger.info("the consensus client is %s %s", name, version)
         return [ClientVersion(CODE, "wsnode", release(), "0x00000000")]
 
     def exchange_transition_configuration(self, params: TransitionParameters) -> TransitionConfiguration:
         """Return the block at which proof of stake began, for consensus clients from before Cancun."""
         given = params.configuration
         return TransitionConfiguration(hex(self._total_difficulty), given.terminal_block_hash, "0x0")
-
-
-def _names(client: ClientVersion) -> tuple[str, str]:
-    return client.name, client.version
 
 
 def _add_identification(registry: Registry, genesis: bytes) -> None:

@@ -77,7 +77,7 @@ class FilterMethods:
             return (yield from found.changes(view, self._limits.logs_results))
         except UnknownPositionError as error:
             assert isinstance(found, ChainFilter)
-            found.move(_head_of(view))
+            found.move(Position.after(view.head))
             require_kept(view, error.position.number)
             raise unknown_block(error) from None
 
@@ -99,10 +99,6 @@ class FilterMethods:
         if (found := self._table.find(identity, view.caller)) is None:
             raise not_found()
         return found
-
-
-def _head_of(view: Snapshot) -> Position:
-    return Position.after(view.head)
 
 
 def not_found() -> RpcError:

@@ -30,7 +30,7 @@ from wsnode.ethereum.rpc.logs.transaction_filters import (
 )
 from wsnode.jsonrpc.codec import UNREADABLE, register_type
 from wsnode.jsonrpc.errors import METHOD_NOT_FOUND, RpcError, invalid_params, server_error
-from wsnode.jsonrpc.parameters import ParameterReader
+from wsnode.jsonrpc.parameters import ParameterDecoder
 from wsnode.jsonrpc.schema import reference
 
 _FORM: Final = ("cursors", "cursor", "reorgs")
@@ -109,7 +109,7 @@ class IdParameters(msgspec.Struct, array_like=True, frozen=True, gc=False):
     id: SubscriptionId
 
 
-class SubscribeDecoder(ParameterReader):
+class SubscribeDecoder(ParameterDecoder):
     """Decoder of the parameters of eth_subscribe, whose kind decides how the other arguments are read."""
 
     struct: type[msgspec.Struct] | None = SubscribeParameters

@@ -26,19 +26,24 @@ BLOCK: Final = record({"number": QUANTITY, "hash": HASH})
 SYNCING: Final = either(
     BOOLEAN, record(dict.fromkeys(("startingBlock", "currentBlock", "highestBlock"), QUANTITY))
 )
-UPSTREAM: Final = record(
-    {
-        "url": STRING,
-        "state": STRING,
-        "head": or_null(BLOCK),
-        "heads": STRING,
-        "score": record(dict.fromkeys(("announceDelay", "readP95", "errorShare"), NUMBER)),
-        "reads": COUNT,
-        "failures": COUNT,
-        "callsPerSecond": NUMBER,
-    },
-    {"reason": STRING},
-)
+
+
+def _upstream(block: Schema) -> Schema:
+    return record(
+        {
+            "url": STRING,
+            "state": STRING,
+            "head": or_null(block),
+            "heads": STRING,
+            "score": record(dict.fromkeys(("announceDelay", "readP95", "errorShare"), NUMBER)),
+            "reads": COUNT,
+            "failures": COUNT,
+            "callsPerSecond": NUMBER,
+        },
+        {"reason": STRING},
+    )
+
+
 JOURNAL: Final = record(
     {"leading": BOOLEAN, "epoch": COUNT, "published": or_null(STRING), "lag": or_null(COUNT)},
     {"error": STRING},
@@ -92,21 +97,8 @@ BEACON: Final = record(
     },
 )
 """State of the proofs of the head; many members are absent until a beacon node has answered."""
-STARKNET_UPSTREAM: Final = record(
-    {
-        "url": STRING,
-        "state": STRING,
-        "head": or_null(STARKNET_BLOCK),
-        "heads": STRING,
-        "score": record(dict.fromkeys(("announceDelay", "readP95", "errorShare"), NUMBER)),
-        "reads": COUNT,
-        "failures": COUNT,
-        "callsPerSecond": NUMBER,
-    },
-    {"reason": STRING},
-)
 STARKNET_STATUS: Final = record(
-    {"mode": STRING, "head": or_null(STARKNET_BLOCK), "upstreams": list_of(STARKNET_UPSTREAM)},
+    {"mode": STRING, "head": or_null(STARKNET_BLOCK), "upstreams": list_of(_upstream(STARKNET_BLOCK))},
     {
         "state": STRING,
         "chain": STRING,
@@ -122,7 +114,7 @@ STARKNET_STATUS: Final = record(
 )
 """Status of a Starknet chain."""
 STATUS: Final = record(
-    {"mode": STRING, "head": BLOCK, "upstreams": list_of(UPSTREAM)},
+    {"mode": STRING, "head": BLOCK, "upstreams": list_of(_upstream(BLOCK))},
     {
         "state": STRING,
         "trust": STRING,

@@ -155,11 +155,6 @@ def _logs(view: Snapshot, address: bytes, first: int, last: int) -> Generator[No
     return search_logs(view.reader, LogCriteria([address], ()), first, last, limit=MAX_FOUND)
 
 
-def some(numbers: Iterator[int | None], most: int) -> list[int | None]:
-    """Return the next numbers, at most `most`."""
-    return list(islice(numbers, most))
-
-
 BLOCKS_AT_ONCE: Final = 16
 HASH_SIZE: Final = 32
 
@@ -288,7 +283,7 @@ class TransactionSearchMethods:
                 if not page.found and not page.older.transactions:
                     raise _nothing_yet(page)
                 return False
-            chosen = some(numbers, BLOCKS_AT_ONCE)
+            chosen = list(islice(numbers, BLOCKS_AT_ONCE))
             if not chosen:
                 return True
             chunk = [(number, _rows(page.view, number)) for number in chosen if number]

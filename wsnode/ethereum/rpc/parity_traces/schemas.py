@@ -5,6 +5,7 @@ from typing import Final
 from wsnode.ethereum.rpc.common.limits import MAX_VALUES
 from wsnode.ethereum.rpc.common.parameters import BLOCK_NUMBER
 from wsnode.ethereum.rpc.common.schemas import ADDRESS, ANY_ADDRESS, ANY_QUANTITY, BYTES, HASH, QUANTITY
+from wsnode.ethereum.rpc.debug_traces.schemas import ACTIONS
 from wsnode.jsonrpc.schema import (
     COUNT,
     NULL,
@@ -20,7 +21,6 @@ from wsnode.jsonrpc.schema import (
 )
 
 _ADDRESS_NAME: Final = "0x[0-9a-f]{40}"
-_KINDS: Final = ("call", "callcode", "delegatecall", "staticcall")
 TYPES: Final = ("trace", "vmTrace", "stateDiff")
 MODES: Final = ("intersection", "union")
 NUMBER: Final = either(COUNT, ANY_QUANTITY)
@@ -47,23 +47,7 @@ def _change_of(value: Schema) -> Schema:
 
 
 _ACTION: Final = either(
-    record(
-        {
-            "callType": {"enum": list(_KINDS)},
-            **dict.fromkeys(("from", "to"), ADDRESS),
-            **dict.fromkeys(("gas", "value"), QUANTITY),
-            "input": BYTES,
-        }
-    ),
-    record(
-        {
-            "creationMethod": {"enum": ["create", "create2"]},
-            "from": ADDRESS,
-            **dict.fromkeys(("gas", "value"), QUANTITY),
-            "init": BYTES,
-        }
-    ),
-    record({**dict.fromkeys(("address", "refundAddress"), ADDRESS), "balance": QUANTITY}),
+    *ACTIONS,
     record({"author": ADDRESS, "rewardType": {"enum": ["block", "uncle"]}, "value": QUANTITY}),
 )
 _TRACE: Final[dict[str, Schema]] = {

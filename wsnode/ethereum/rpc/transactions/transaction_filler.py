@@ -208,7 +208,7 @@ Result = TypeVar("Result")
 
 
 class ChainIdChanges(Protocol):
-    """Changes of the chain id, one at a time."""
+    """Changes of the chain, one at a time."""
 
     @property
     def is_quiet(self) -> bool:
