@@ -13,7 +13,7 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import cache, partial
 from time import perf_counter
 from types import GeneratorType
-from typing import Any
+from typing import Any, NamedTuple
 
 from wsnode.jsonrpc.codec import error_reply, result_reply
 from wsnode.jsonrpc.context import CallContext, OpenView
@@ -86,17 +86,18 @@ class RequestHandler:
             if context.gate is not None:
                 context.gate.admit(method.name)
             if method.in_slices and not (context.eager and context.refusal is None):
-                return self._begin_slices(method, params, identity, context, began)
+                return self._begin_slices(_Call(method, params, identity, context, began))
             answer = method.answer
             result = answer(context, params)
             # Nothing inherits from generators: this is the cheaper test.
             if type(result) is GeneratorType:
                 _require_room(context)
+                call = _Call(method, params, identity, context, began)
                 if method.kind.holds and context.later is None and not context.is_shared:
                     # What it begins is held until its own reply, not the turn's.
                     result.close()
-                    return self._begin_apart(method, params, identity, context, began)
-                return self._task(method, result, params, identity, context, began)
+                    return self._begin_apart(call)
+                return self._task(call, result)
             reply = result_reply(identity, result)
             meter = method.succeeded
             if len(reply) > context.reply_bytes:
@@ -154,7 +155,7 @@ class RequestHandler:
                 method.on_call(method.name)
             result = method.kind.answer_read(context, parameters)
             if isinstance(result, GeneratorType):
-                return (yield from self._slices(method, result, params, identity, context, began))
+                return (yield from self._slices(_Call(method, params, identity, context, began), result))
             reply, meter = self._bounded(method, params, identity, result_reply(identity, result), context)
         except Exception as error:
             reply = self._fail(method, params, identity, error)
@@ -194,45 +195,24 @@ class RequestHandler:
             error = refusal
         return error_reply(identity, error) if identity else None
 
-    def _begin_slices(
-        self, method: Method, params: bytes, identity: bytes, context: CallContext, began: float
-    ) -> CallTask:
-        _require_room(context)
+    def _begin_slices(self, call: "_Call") -> CallTask:
+        _require_room(call.context)
+        method = call.method
         if method.on_call is not None:
             method.on_call(method.name)
-        return self._task(method, method.kind.answer(context, params), params, identity, context, began)
+        return self._task(call, method.kind.answer(call.context, call.params))
 
-    def _begin_apart(
-        self, method: Method, params: bytes, identity: bytes, context: CallContext, began: float
-    ) -> CallTask:
-        own = context.apart()
-        steps = _closing(own, begun(partial(method.kind.answer, own, params)))
-        return self._task(method, steps, params, identity, context, began)
+    def _begin_apart(self, call: "_Call") -> CallTask:
+        own = call.context.apart()
+        return self._task(call, _closing(own, begun(partial(call.method.kind.answer, own, call.params))))
 
-    def _task(
-        self,
-        method: Method,
-        slices: Steps,
-        params: bytes,
-        identity: bytes,
-        context: CallContext,
-        began: float,
-    ) -> CallTask:
-        bounds, deadline = self.bounds, method.deadline
+    def _task(self, call: "_Call", slices: Steps) -> CallTask:
+        bounds, deadline = self.bounds, call.method.deadline
         seconds = bounds.batch_seconds if deadline is None else deadline + bounds.call_wait_seconds
-        return CallTask(
-            self._slices(method, slices, params, identity, context, began), self.clock() + seconds
-        )
+        return CallTask(self._slices(call, slices), self.clock() + seconds)
 
-    def _slices(
-        self,
-        method: Method,
-        slices: Steps,
-        params: bytes,
-        identity: bytes,
-        context: CallContext,
-        began: float,
-    ) -> Replying:
+    def _slices(self, call: "_Call", slices: Steps) -> Replying:
+        method, params, identity, context, began = call
         try:
             # This runs from its first turn on.
             waited = perf_counter() - began
@@ -249,6 +229,16 @@ class RequestHandler:
         if seconds > self.bounds.slow_seconds:
             method.report_slow(seconds, params)
         return reply if identity else None
+
+
+class _Call(NamedTuple):
+    """Call that is not answered immediately, with the `perf_counter` of its beginning."""
+
+    method: Method
+    params: bytes
+    identity: bytes
+    context: CallContext
+    began: float
 
 
 def _require_room(context: CallContext) -> None:

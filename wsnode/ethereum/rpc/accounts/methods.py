@@ -1,14 +1,13 @@
 """Methods that read balances, nonces, code and storage slots after a block."""
 
 from functools import partial
-from typing import Final, TypeAlias
+from typing import Final
 
 import msgspec
 
-from wsnode.ethereum.codec.blocks import BuiltBlock
 from wsnode.ethereum.not_found import header_not_found
 from wsnode.ethereum.pool.pool import TransactionPool
-from wsnode.ethereum.primitives.values import Address, BlockNumber, Hash32, hexadecimal
+from wsnode.ethereum.primitives.values import Address, hexadecimal
 from wsnode.ethereum.rpc.common.lookup import is_pending, state_block
 from wsnode.ethereum.rpc.common.parameters import (
     LATEST_BLOCK,
@@ -17,7 +16,7 @@ from wsnode.ethereum.rpc.common.parameters import (
     account_of,
     slot_of,
 )
-from wsnode.ethereum.rpc.common.pending_state import PendingState
+from wsnode.ethereum.rpc.common.pending_state import PendingState, StateBlock
 from wsnode.ethereum.rpc.common.results import STATE_ERRORS, data, quantity, refused_argument
 from wsnode.ethereum.rpc.common.schemas import BYTES, HASH, QUANTITY
 from wsnode.ethereum.snapshot import Snapshot
@@ -25,8 +24,6 @@ from wsnode.ethereum.state import ReorganisedError
 from wsnode.jsonrpc.registry import Registry
 from wsnode.jsonrpc.schema import record
 from wsnode.jsonrpc.work import JsonText, Steps
-
-Block: TypeAlias = tuple[BlockNumber, Hash32] | BuiltBlock
 
 _ACCOUNT: Final = record({**dict.fromkeys(("balance", "nonce"), QUANTITY), "code": BYTES})
 
@@ -55,79 +52,57 @@ class StateMethods:
 
     def get_balance(self, view: Snapshot, params: AccountParameters) -> JsonText | Steps:
         """Return the balance of an account after a block, in wei."""
-        if is_pending(view, params.block.number):
-            return self._pending.read(view, lambda block: _balance(view, params.address, block))
-        return _balance(view, params.address, state_block(view, params.block))
+        return self._pending.read_at(view, params.block, lambda block: _balance(view, params.address, block))
 
     def get_transaction_count(self, view: Snapshot, params: AccountParameters) -> JsonText:
         """Return the nonce of an account after a block; `pending` counts its executable transactions too."""
-        if not is_pending(view, params.block.number):
-            return _nonce(view, params.address, state_block(view, params.block))
-        if self._pool is None:
-            return _nonce(view, params.address, (view.number, view.head.hash))
         try:
+            if not is_pending(view, params.block.number):
+                return _nonce(view, params.address, state_block(view, params.block))
+            if self._pool is None:
+                return _nonce(view, params.address, (view.number, view.head.hash))
             return quantity(self._pool.next_nonce(params.address, view))
         except ReorganisedError:
             raise header_not_found() from None
 
     def get_code(self, view: Snapshot, params: AccountParameters) -> JsonText | Steps:
         """Return the code of an account after a block; for a delegated account, the designator (EIP-7702)."""
-        if is_pending(view, params.block.number):
-            return self._pending.read(view, lambda block: _code(view, params.address, block))
-        return _code(view, params.address, state_block(view, params.block))
+        return self._pending.read_at(view, params.block, lambda block: _code(view, params.address, block))
 
     def get_account_info(self, view: Snapshot, params: AccountParameters) -> dict[str, str] | Steps:
         """Return `{balance, nonce, code}` of an account after a block, the balance in wei."""
-        if is_pending(view, params.block.number):
-            return self._pending.read(view, lambda block: _account(view, params.address, block))
-        return _account(view, params.address, state_block(view, params.block))
+        return self._pending.read_at(view, params.block, lambda block: _account(view, params.address, block))
 
     def get_storage_at(self, view: Snapshot, params: StorageParameters) -> JsonText | Steps:
         """Return the value of a storage slot after a block, 32 bytes."""
-        if is_pending(view, params.block.number):
-            return self._pending.read(view, lambda block: _storage(view, params, block))
-        return _storage(view, params, state_block(view, params.block))
+        return self._pending.read_at(view, params.block, lambda block: _storage(view, params, block))
 
 
-def _balance(view: Snapshot, address: bytes, block: Block) -> JsonText:
-    try:
-        account = view.state.account(address, block)
-    except ReorganisedError:
-        raise header_not_found() from None
+def _balance(view: Snapshot, address: bytes, block: StateBlock) -> JsonText:
+    account = view.state.account(address, block)
     return quantity(account[1]) if account else b'"0x0"'
 
 
-def _nonce(view: Snapshot, address: bytes, block: Block) -> JsonText:
-    try:
-        account = view.state.account(address, block)
-    except ReorganisedError:
-        raise header_not_found() from None
+def _nonce(view: Snapshot, address: bytes, block: StateBlock) -> JsonText:
+    account = view.state.account(address, block)
     return quantity(account[0]) if account else b'"0x0"'
 
 
-def _account(view: Snapshot, address: bytes, block: Block) -> dict[str, str]:
-    try:
-        nonce, balance = (view.state.account(address, block) or (0, 0))[:2]
-        code = view.state.code(address, block)
-    except ReorganisedError:
-        raise header_not_found() from None
+def _account(view: Snapshot, address: bytes, block: StateBlock) -> dict[str, str]:
+    nonce, balance = (view.state.account(address, block) or (0, 0))[:2]
+    code = view.state.code(address, block)
     return {"balance": hex(balance), "nonce": hex(nonce), "code": hexadecimal(code)}
 
 
-def _code(view: Snapshot, address: bytes, block: Block) -> JsonText:
-    try:
-        return data(view.state.code(address, block))
-    except ReorganisedError:
-        raise header_not_found() from None
+def _code(view: Snapshot, address: bytes, block: StateBlock) -> JsonText:
+    return data(view.state.code(address, block))
 
 
-def _storage(view: Snapshot, params: StorageParameters, block: Block) -> JsonText:
+def _storage(view: Snapshot, params: StorageParameters, block: StateBlock) -> JsonText:
     try:
         return data(view.state.storage(params.address, slot_of(params.position), block))
     except ValueError as error:
         raise refused_argument(error) from None
-    except ReorganisedError:
-        raise header_not_found() from None
 
 
 def add_methods(registry: Registry, pending: PendingState, pool: TransactionPool | None = None) -> None:

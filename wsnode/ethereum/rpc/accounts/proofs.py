@@ -6,14 +6,14 @@ from typing import Any, Final, TypeAlias
 
 import msgspec
 
-from wsnode.ethereum.codec.blocks import BuiltBlock, keccak256
+from wsnode.ethereum.codec.blocks import keccak256
 from wsnode.ethereum.not_found import header_not_found
-from wsnode.ethereum.primitives.values import Address, BlockNumber, Hash32, hexadecimal
+from wsnode.ethereum.primitives.values import Address, hexadecimal
 from wsnode.ethereum.rpc.accounts.methods import AccountParameters
 from wsnode.ethereum.rpc.common.decoding import decode_array, kind, mismatch
 from wsnode.ethereum.rpc.common.limits import CallLimits
 from wsnode.ethereum.rpc.common.parameters import LATEST_BLOCK, BlockParameter, account_of, slot_of
-from wsnode.ethereum.rpc.common.pending_state import PendingState
+from wsnode.ethereum.rpc.common.pending_state import PendingState, StateBlock
 from wsnode.ethereum.rpc.common.results import STATE_ERRORS, refused_argument
 from wsnode.ethereum.rpc.common.schemas import ADDRESS, ANY_STORAGE_KEY, BYTES, HASH, QUANTITY
 from wsnode.ethereum.rpc.common.worker_thread import in_worker
@@ -45,7 +45,6 @@ _ACCOUNT: Final = record(
 )
 
 
-StateBlock: TypeAlias = tuple[BlockNumber, Hash32] | BuiltBlock
 Proof: TypeAlias = tuple[list[bytes], list[tuple[bytes, list[bytes]]], bytes]
 """Trie nodes down to an account, each slot's value and trie nodes, and the account's storage root."""
 

@@ -5,14 +5,11 @@ from typing import Any, Final
 
 import msgspec
 
-from wsnode.ethereum.codec.blocks import BuiltBlock
 from wsnode.ethereum.codec.rows import header_fields, transaction_count
 from wsnode.ethereum.codes import CLIENT_LIMIT
-from wsnode.ethereum.not_found import header_not_found
-from wsnode.ethereum.primitives.values import Address, BlockNumber, Hash32
+from wsnode.ethereum.primitives.values import Address, Hash32
 from wsnode.ethereum.rpc.common.decoding import decode_array, kind, mismatch
 from wsnode.ethereum.rpc.common.limits import CallLimits
-from wsnode.ethereum.rpc.common.lookup import is_pending, state_block
 from wsnode.ethereum.rpc.common.parameters import (
     LATEST_BLOCK,
     BlockParameter,
@@ -22,12 +19,12 @@ from wsnode.ethereum.rpc.common.parameters import (
     decode_hash,
     numbers,
 )
-from wsnode.ethereum.rpc.common.pending_state import PendingState, block_rows, check_parent
+from wsnode.ethereum.rpc.common.pending_state import PendingState, StateBlock, block_rows, check_parent
 from wsnode.ethereum.rpc.common.results import HISTORY_ERRORS, STATE_ERRORS
 from wsnode.ethereum.rpc.common.schemas import ANY_HASH, HASH
 from wsnode.ethereum.rpc.common.worker_thread import in_worker
 from wsnode.ethereum.snapshot import Snapshot
-from wsnode.ethereum.state import ReorganisedError, storage_range
+from wsnode.ethereum.state import storage_range
 from wsnode.jsonrpc.codec import register_type
 from wsnode.jsonrpc.errors import RpcError, invalid_params, server_error
 from wsnode.jsonrpc.registry import Registry
@@ -133,23 +130,16 @@ class StorageValuesMethods:
         """
         if not any(params.slots.values()):
             raise invalid_params("empty request")
-        if is_pending(view, params.block.number):
-            return self._pending.read(view, lambda block: _values(view, params.slots, block))
-        return _values(view, params.slots, state_block(view, params.block))
+        return self._pending.read_at(view, params.block, lambda block: _values(view, params.slots, block))
 
 
-def _values(
-    view: Snapshot, slots_by_account: SlotsByAccount, block: tuple[BlockNumber, Hash32] | BuiltBlock
-) -> dict[str, list[str]]:
+def _values(view: Snapshot, slots_by_account: SlotsByAccount, block: StateBlock) -> dict[str, list[str]]:
     view.pin()
     storage = view.state.storage
-    try:
-        return {
-            f"0x{address.hex()}": [f"0x{storage(address, slot, block).hex()}" for slot in slots]
-            for address, slots in slots_by_account.items()
-        }
-    except ReorganisedError:
-        raise header_not_found() from None
+    return {
+        f"0x{address.hex()}": [f"0x{storage(address, slot, block).hex()}" for slot in slots]
+        for address, slots in slots_by_account.items()
+    }
 
 
 def _decode_slots(value: Any) -> SlotsByAccount:

@@ -1,8 +1,8 @@
 """Pending block, the state after it, and the rows of a block that may be the pending one."""
 
-from collections.abc import Generator, Iterator
+from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, TypeAlias, TypeVar
 
 from wsnode.ethereum.building.pending_block import NoNextBlockError, PendingBlockBuilder, Steps
 from wsnode.ethereum.codec.blocks import BuiltBlock
@@ -21,6 +21,10 @@ from wsnode.ethereum.snapshot import Snapshot
 from wsnode.ethereum.state import ReorganisedError
 from wsnode.jsonrpc.errors import server_error
 from wsnode.jsonrpc.work import Step
+
+StateBlock: TypeAlias = tuple[BlockNumber, Hash32] | BuiltBlock
+"""Block whose state is read: number and hash of a stored block, or the pending block."""
+Answer = TypeVar("Answer")
 
 
 class PendingState(PendingBlockBuilder):
@@ -44,7 +48,26 @@ class PendingState(PendingBlockBuilder):
         with _missed():
             return (yield from super().state_after(view))
 
-    def block(self, view: Snapshot, block: BlockParameter) -> Steps[tuple[BlockNumber, Hash32] | BuiltBlock]:
+    def read_at(
+        self, view: Snapshot, block: BlockParameter, read: Callable[[StateBlock], Answer]
+    ) -> Answer | Steps[Answer]:
+        """Return `read` of the block whose state a parameter names; steps if that must be built first.
+
+        Raises:
+            RpcError: There is no such block on the canonical chain.
+        """
+
+        def read_stored(found: StateBlock) -> Answer:
+            try:
+                return read(found)
+            except ReorganisedError:
+                raise header_not_found() from None
+
+        if is_pending(view, block.number):
+            return self.read(view, read_stored)
+        return read_stored(state_block(view, block))
+
+    def block(self, view: Snapshot, block: BlockParameter) -> Steps[StateBlock]:
         """Return the block whose state a parameter names: number and hash, or the pending block.
 
         Raises:
