@@ -24,7 +24,6 @@ from wsnode.ethereum.pool.pool import Relay, TransactionPool
 from wsnode.ethereum.rpc.accounts import methods as state
 from wsnode.ethereum.rpc.accounts import modified_accounts, proofs, storage
 from wsnode.ethereum.rpc.blocks import methods as blocks
-from wsnode.ethereum.rpc.blocks import schemas as block_schemas
 from wsnode.ethereum.rpc.calls import access_lists, simulate
 from wsnode.ethereum.rpc.calls import methods as calls
 from wsnode.ethereum.rpc.calls import schemas as call_schemas
@@ -54,7 +53,6 @@ from wsnode.ethereum.rpc.parity_traces import methods as parity_methods
 from wsnode.ethereum.rpc.parity_traces import schemas as parity_schemas
 from wsnode.ethereum.rpc.transactions import inclusion, pool_methods, raw, sending, transaction_filler
 from wsnode.ethereum.rpc.transactions import methods as transactions
-from wsnode.ethereum.rpc.transactions import schemas as transaction_schemas
 from wsnode.ethereum.rpc.transactions.sending import ExecutionCheck
 from wsnode.jsonrpc.openrpc.document import add_discovery
 from wsnode.jsonrpc.registry import Registry
@@ -66,10 +64,8 @@ if TYPE_CHECKING:
 NEXT_BLOCK: Final = BlockParameter(PENDING)
 COMPONENTS: Final = (
     form_schemas.COMPONENTS,
-    block_schemas.COMPONENTS,
     log_schemas.COMPONENTS,
     call_schemas.COMPONENTS,
-    transaction_schemas.COMPONENTS,
     trace_schemas.COMPONENTS,
     parity_schemas.COMPONENTS,
     development_schemas.COMPONENTS,

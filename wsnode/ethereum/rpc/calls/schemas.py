@@ -2,8 +2,17 @@
 
 from typing import Final
 
-from wsnode.ethereum.rpc.blocks.schemas import HEADER, LATER, TRANSACTIONS
-from wsnode.ethereum.rpc.common.schemas import ANY_ADDRESS, ANY_BYTES, ANY_HASH, ANY_QUANTITY, BYTES, QUANTITY
+from wsnode.ethereum.rpc.common.schemas import (
+    ANY_ADDRESS,
+    ANY_BYTES,
+    ANY_HASH,
+    ANY_QUANTITY,
+    BYTES,
+    HEADER,
+    LATER,
+    QUANTITY,
+    TRANSACTIONS,
+)
 from wsnode.jsonrpc.schema import (
     BOOLEAN,
     STRING,

@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from wsnode.jsonrpc.schema import BOOLEAN, Schema, list_of, or_null, record, reference, text
+from wsnode.jsonrpc.schema import BOOLEAN, Schema, either, list_of, or_null, record, reference, text
 
 ANY_HASH: Final = text("0[xX][0-9a-fA-F]{64}")
 ANY_ADDRESS: Final = text("0[xX][0-9a-fA-F]{40}")
@@ -53,6 +53,69 @@ TRANSACTION_MEMBERS: Final[tuple[dict[str, Schema], dict[str, Schema]]] = (
 )
 """Members of every transaction, and further members of some types."""
 
+_QUANTITIES: Final = ("baseFeePerGas", "blobGasUsed", "excessBlobGas", "slotNumber")
+_HASHES: Final = ("blockAccessListHash", "parentBeaconBlockRoot", "requestsHash", "withdrawalsRoot")
+HEADER: Final[dict[str, Schema]] = {
+    **dict.fromkeys(("difficulty", "gasLimit", "gasUsed", "size", "timestamp"), QUANTITY),
+    **dict.fromkeys(("mixHash", "parentHash", "receiptsRoot", "sha3Uncles"), HASH),
+    **dict.fromkeys(("stateRoot", "transactionsRoot"), HASH),
+    **dict.fromkeys(("logsBloom", "nonce"), or_null(BYTES)),
+    "extraData": BYTES,
+    "hash": or_null(HASH),
+    "miner": or_null(ADDRESS),
+    "number": or_null(QUANTITY),
+    "uncles": list_of(HASH),
+}
+"""Members of every block, without its transactions."""
+LATER_HEADER: Final[dict[str, Schema]] = {
+    **dict.fromkeys(_QUANTITIES, QUANTITY),
+    **dict.fromkeys(_HASHES, HASH),
+}
+OWN_HEADER: Final[dict[str, Schema]] = {"milliTimestamp": QUANTITY}
+"""Members of headers of one chain: BNB Smart Chain."""
+LATER: Final[dict[str, Schema]] = {
+    **LATER_HEADER,
+    **OWN_HEADER,
+    "totalDifficulty": or_null(QUANTITY),
+    "withdrawals": list_of(reference("Withdrawal")),
+    # Of blocks of Arbitrum.
+    **dict.fromkeys(("l1BlockNumber", "sendCount"), QUANTITY),
+    "sendRoot": HASH,
+}
+"""Members that only some forks or forms have."""
+TRANSACTIONS: Final = list_of(either(HASH, TRANSACTION))
+SHOWN_HEADER: Final = {name: schema for name, schema in HEADER.items() if name not in {"size", "uncles"}}
+"""Members of headers that come without a block."""
+BLOCK: Final = record({**HEADER, "transactions": TRANSACTIONS}, LATER)
+
+_OP_STACK: Final = (
+    *("depositNonce", "depositReceiptVersion", "l1Fee", "l1GasPrice", "l1GasUsed", "l1BlobBaseFee"),
+    *("l1BaseFeeScalar", "l1BlobBaseFeeScalar", "operatorFeeScalar", "operatorFeeConstant"),
+    "daFootprintGasScalar",
+)
+DECIMAL: Final[Schema] = text(r"[0-9]+(\.[0-9]+)?")
+RECEIPT: Final = record(
+    {
+        **PLACE,
+        **dict.fromkeys(("cumulativeGasUsed", "effectiveGasPrice", "gasUsed", "type"), QUANTITY),
+        "from": ADDRESS,
+        "to": or_null(ADDRESS),
+        "contractAddress": or_null(ADDRESS),
+        "transactionHash": HASH,
+        "logs": list_of(reference("Log")),
+        "logsBloom": BYTES,
+    },
+    {
+        **TIME,
+        **dict.fromkeys(("status", "blobGasPrice", "blobGasUsed"), QUANTITY),
+        "root": HASH,
+        **dict.fromkeys(_OP_STACK, QUANTITY),
+        "l1FeeScalar": DECIMAL,
+        # Of Arbitrum.
+        "l1BlockNumber": QUANTITY,
+    },
+)
+
 COMPONENTS: Final[dict[str, Schema]] = {
     "Quantity": text("0x(0|[1-9a-f][0-9a-f]*)"),
     "Bytes": text("0x([0-9a-f]{2})*"),
@@ -66,4 +129,22 @@ COMPONENTS: Final[dict[str, Schema]] = {
         {**dict.fromkeys(("chainId", "nonce", "yParity", "r", "s"), QUANTITY), "address": ADDRESS}
     ),
     "Transaction": record(*TRANSACTION_MEMBERS),
+    "Block": BLOCK,
+    "Header": record(SHOWN_HEADER, LATER_HEADER | OWN_HEADER),
+    "Uncle": record(HEADER, LATER),
+    "Receipt": RECEIPT,
+    "UnsignedTransaction": record(
+        {
+            **dict.fromkeys(("type", "nonce", "gas", "value", "v", "r", "s"), QUANTITY),
+            **dict.fromkeys(("gasPrice", "maxPriorityFeePerGas", "maxFeePerGas"), or_null(QUANTITY)),
+            "to": or_null(ADDRESS),
+            "input": BYTES,
+            "hash": HASH,
+        },
+        {
+            **dict.fromkeys(("chainId", "yParity"), QUANTITY),
+            "accessList": list_of(reference("Access")),
+            "authorizationList": list_of(reference("Authorization")),
+        },
+    ),
 }

@@ -3,13 +3,12 @@
 import re
 from collections.abc import Callable, Generator, Iterable
 from functools import partial
-from typing import Any, Final, TypeVar
+from typing import Any, Final
 
 import msgspec
 
 from wsnode.ethereum.codec.blocks import UnverifiedBlock, decode_blocks
 from wsnode.ethereum.codec.rows import Header, Rows, header_fields, transaction_hashes
-from wsnode.ethereum.not_found import header_not_found
 from wsnode.ethereum.primitives.values import Hash32
 from wsnode.ethereum.rpc.blocks.methods import BlockHashParameters, HashParameters
 from wsnode.ethereum.rpc.calls.call_object import CallObject
@@ -25,20 +24,18 @@ from wsnode.ethereum.rpc.common.parameters import (
 )
 from wsnode.ethereum.rpc.common.pending_state import PendingState
 from wsnode.ethereum.rpc.common.results import STATE_ERRORS, TRACING_FAILED, TRANSACTION_NOT_FOUND
-from wsnode.ethereum.rpc.common.worker_thread import flag_of
+from wsnode.ethereum.rpc.common.worker_thread import Tracing, run_in_thread
 from wsnode.ethereum.rpc.debug_traces.options import (
     NO_CALL_OPTIONS,
     NO_OPTIONS,
     CallTraceOptions,
     TraceOptions,
+    is_script,
 )
 from wsnode.ethereum.rpc.debug_traces.schemas import TRACE, TRACES
-from wsnode.ethereum.rpc.debug_traces.tracers import is_script
 from wsnode.ethereum.snapshot import Snapshot
 from wsnode.ethereum.state import (
     CancelFlag,
-    InvalidTransactionError,
-    ReorganisedError,
     call_gas_cap,
     trace_block,
     trace_call,
@@ -92,8 +89,6 @@ def seconds_of(text: str) -> float:
 
 
 HASH_SIZE: Final = 32
-SMALL_BYTES: Final = 4 * 1024 * 1024
-"""Bytes that hold nearly all traces; a larger trace restarts once there is room for the largest."""
 
 _ERRORS: Final = (
     *STATE_ERRORS,
@@ -142,10 +137,6 @@ class CallTraceParameters(msgspec.Struct, array_like=True, frozen=True, gc=False
     call: CallObject
     block: BlockParameter = LATEST_BLOCK
     options: CallTraceOptions = NO_CALL_OPTIONS
-
-
-Tracing = Generator[Step, Any, bytes]
-Traced = TypeVar("Traced")
 
 
 class DebugTraceMethods:
@@ -282,37 +273,6 @@ class DebugTraceMethods:
 
     def _in_thread(self, run: Callable[[CancelFlag, int], bytes | str]) -> Tracing:
         return run_in_thread(run, self._limits.trace_bytes, self.timed_out)
-
-
-def run_in_thread(
-    run: Callable[[CancelFlag, int], Traced | str], most_bytes: int, timed_out: RpcError
-) -> Generator[Step, Any, Traced]:
-    """Return the result of a trace that runs in a worker thread while its caller waits.
-
-    `run` gets the maximum number of bytes that it may return: few at first, `most_bytes` once there is room
-    for them.
-
-    Raises:
-        RpcError: The trace is too large, ran out of time, or cannot begin.
-    """
-    try:
-        trace: Traced | str = yield _tracing(run, min(most_bytes, SMALL_BYTES))
-        if trace == "large" and most_bytes > SMALL_BYTES:
-            trace = yield _tracing(run, most_bytes)
-    except InvalidTransactionError as error:
-        known = error.kind == "overrides"
-        raise server_error(str(error) if known else f"tracing failed: {error}") from None
-    except ReorganisedError:
-        raise header_not_found() from None
-    if isinstance(trace, str):
-        raise response_too_large() if trace == "large" else timed_out
-    return trace
-
-
-def _tracing(run: Callable[[CancelFlag, int], Traced | str], most_bytes: int) -> RunInThread:
-    work = RunInThread(lambda token: run(flag_of(token), most_bytes))
-    work.most_bytes = most_bytes
-    return work
 
 
 def _refused_one_by_one(found: Rows, options: TraceOptions) -> JsonText:

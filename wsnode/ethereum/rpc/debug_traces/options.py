@@ -1,5 +1,6 @@
 """The options of traces: the tracer and its settings, with geth's errors."""
 
+import re
 from collections.abc import Callable
 from typing import Any, Final, TypeVar
 
@@ -14,14 +15,23 @@ from wsnode.ethereum.rpc.calls.overrides import (
     decode_state_overrides,
 )
 from wsnode.ethereum.rpc.common.decoding import decode_quantity, field, kind, mismatch
-from wsnode.ethereum.rpc.debug_traces.schemas import CALL_TRACE_OPTIONS, TRACE_OPTIONS
-from wsnode.ethereum.rpc.debug_traces.tracers import FLAGS, MUX, SETTINGS, unknown_tracer
+from wsnode.ethereum.rpc.debug_traces.schemas import CALL_TRACE_OPTIONS, FLAGS, MUX, SETTINGS, TRACE_OPTIONS
 from wsnode.jsonrpc.codec import register_type
-from wsnode.jsonrpc.errors import server_error
+from wsnode.jsonrpc.errors import RpcError, server_error
 
 _Overrides = TypeVar("_Overrides")
 MAX_NESTED: Final = 50
 """Levels of nested tracers."""
+NOT_SUPPORTED: Final = frozenset({"erc7562Tracer", "keccak256PreimageTracer"})
+MAX_NAME: Final = 100
+"""Maximum number of characters of a tracer's name; a longer one is a script or invalid."""
+_IDENTIFIER: Final = re.compile(r"([A-Za-z_$][\w$]*)(?:\.[A-Za-z_$][\w$]*)*")
+# Reserved words of JavaScript.
+_RESERVED: Final = re.compile(
+    r"break|case|catch|class|const|continue|debugger|default|delete|do|else|enum|export|extends|false|"
+    r"finally|for|function|if|import|in|instanceof|let|new|null|return|super|switch|this|throw|true|"
+    r"try|typeof|var|void|while|with|yield|undefined|NaN|Infinity"
+)
 
 
 class TraceOptions:
@@ -181,6 +191,22 @@ def _typed(value: Any, wanted: type, type_name: str, place: str) -> Any:
     if type(value) is not wanted:
         raise mismatch(kind(value), type_name, place)
     return value
+
+
+def is_script(tracer: str | None) -> bool:
+    """Return True if geth would take a tracer's name for JavaScript, to be run for each transaction."""
+    return tracer is not None and tracer not in {*SETTINGS, *NOT_SUPPORTED, MUX}
+
+
+def unknown_tracer(name: str) -> RpcError:
+    """Return the error for an unknown tracer; geth takes any name but its own for JavaScript."""
+    supported = {"reason": "unsupported_tracer", "supported": [*SETTINGS, MUX]}
+    if name in NOT_SUPPORTED:
+        return server_error(f"tracer {name} is not supported", supported)
+    script = None if len(name) > MAX_NAME else _IDENTIFIER.fullmatch(name)
+    if script is None or _RESERVED.fullmatch(script[1]):
+        return server_error("tracers in JavaScript are not supported", supported)
+    return server_error(f"ReferenceError: {script[1]} is not defined at <eval>:1:2(0)")
 
 
 register_type(TraceOptions, decode_trace_options, TRACE_OPTIONS)

@@ -1,10 +1,17 @@
-"""JSON schemas of traces and witnesses, and of their options."""
+"""Names of tracers and their settings; JSON schemas of traces and witnesses, and of their options."""
 
 from typing import Final
 
-from wsnode.ethereum.rpc.blocks.schemas import LATER_HEADER, OWN_HEADER, SHOWN_HEADER
-from wsnode.ethereum.rpc.common.schemas import ADDRESS, ANY_QUANTITY, BYTES, HASH, QUANTITY
-from wsnode.ethereum.rpc.debug_traces.tracers import FLAGS, MUX, SETTINGS
+from wsnode.ethereum.rpc.common.schemas import (
+    ADDRESS,
+    ANY_QUANTITY,
+    BYTES,
+    HASH,
+    LATER_HEADER,
+    OWN_HEADER,
+    QUANTITY,
+    SHOWN_HEADER,
+)
 from wsnode.jsonrpc.schema import (
     BOOLEAN,
     COUNT,
@@ -20,6 +27,19 @@ from wsnode.jsonrpc.schema import (
     reference,
 )
 
+SETTINGS: Final[dict[str, tuple[str, tuple[str, ...]]]] = {
+    "callTracer": ("callTracerConfig", ("onlyTopCall", "withLog")),
+    "flatCallTracer": ("flatCallTracerConfig", ("convertParityErrors", "includePrecompiles")),
+    "prestateTracer": (
+        "PrestateTracerConfig",
+        ("diffMode", "disableCode", "disableStorage", "includeEmpty"),
+    ),
+    "4byteTracer": ("", ()),
+    "noopTracer": ("", ()),
+}
+MUX: Final = "muxTracer"
+FLAGS: Final = ("enableMemory", "disableStack", "disableStorage", "enableReturnData")
+"""Options of struct logs, the form without a tracer."""
 _TRACERS: Final[dict[str, Schema]] = {
     name: or_null(members(dict.fromkeys(settings, BOOLEAN))) for name, (_, settings) in SETTINGS.items()
 }

@@ -3,9 +3,16 @@
 from typing import Final
 
 from wsnode.ethereum.codec.typed_data import MAX_MEMBERS, MAX_TYPES
-from wsnode.ethereum.rpc.blocks.schemas import HEADER, LATER
 from wsnode.ethereum.rpc.calls.call_object import CALL
-from wsnode.ethereum.rpc.common.schemas import ANY_BYTES, BYTES, HASH, QUANTITY, TRANSACTION_MEMBERS
+from wsnode.ethereum.rpc.common.schemas import (
+    ANY_BYTES,
+    BYTES,
+    HASH,
+    HEADER,
+    LATER,
+    QUANTITY,
+    TRANSACTION_MEMBERS,
+)
 from wsnode.jsonrpc.schema import (
     COUNT,
     NULL,

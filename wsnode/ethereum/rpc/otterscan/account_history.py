@@ -11,7 +11,7 @@ from wsnode.ethereum.not_found import header_not_found
 from wsnode.ethereum.rpc.common.limits import CallLimits
 from wsnode.ethereum.rpc.common.lookup import below_first, rows
 from wsnode.ethereum.rpc.common.results import NULL
-from wsnode.ethereum.rpc.debug_traces.methods import Tracing, run_in_thread
+from wsnode.ethereum.rpc.common.worker_thread import Tracing, run_in_thread
 from wsnode.ethereum.rpc.otterscan.parameters import ContractParameters, OtterscanNonceParameters
 from wsnode.ethereum.snapshot import Snapshot
 from wsnode.ethereum.state import CancelFlag, ReorganisedError, parity_creator

@@ -11,7 +11,7 @@ from wsnode.ethereum.rpc.common.parameters import account_of
 from wsnode.ethereum.rpc.common.pending_state import PendingState
 from wsnode.ethereum.rpc.common.results import STATE_ERRORS, TRACE_ERRORS, TRANSACTION_NOT_FOUND, data
 from wsnode.ethereum.rpc.common.schemas import BYTES, HASH, TRANSACTION
-from wsnode.ethereum.rpc.debug_traces.methods import Tracing
+from wsnode.ethereum.rpc.common.worker_thread import Tracing
 from wsnode.ethereum.rpc.otterscan import blocks
 from wsnode.ethereum.rpc.otterscan.account_history import AccountHistoryMethods
 from wsnode.ethereum.rpc.otterscan.parameters import HashParameters

@@ -2,9 +2,7 @@
 
 from typing import Final
 
-from wsnode.ethereum.rpc.blocks.schemas import BLOCK
-from wsnode.ethereum.rpc.common.schemas import ADDRESS, BYTES, HASH, QUANTITY, TRANSACTION
-from wsnode.ethereum.rpc.transactions.schemas import RECEIPT
+from wsnode.ethereum.rpc.common.schemas import ADDRESS, BLOCK, BYTES, HASH, QUANTITY, RECEIPT, TRANSACTION
 from wsnode.jsonrpc.schema import (
     BOOLEAN,
     COUNT,

@@ -17,7 +17,7 @@ from wsnode.ethereum.primitives.values import hexadecimal
 from wsnode.ethereum.rpc.common.below_fork import ask_below, unanswered
 from wsnode.ethereum.rpc.common.limits import CallLimits
 from wsnode.ethereum.rpc.common.lookup import require_kept, rows
-from wsnode.ethereum.rpc.debug_traces.methods import SMALL_BYTES, Tracing, run_in_thread
+from wsnode.ethereum.rpc.common.worker_thread import SMALL_BYTES, Tracing, run_in_thread
 from wsnode.ethereum.rpc.otterscan.blocks import with_time
 from wsnode.ethereum.rpc.otterscan.parameters import SearchParameters
 from wsnode.ethereum.snapshot import Snapshot

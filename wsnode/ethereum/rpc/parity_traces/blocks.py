@@ -11,7 +11,7 @@ from wsnode.ethereum.rpc.common.lookup import is_pending, numbered_rows, require
 from wsnode.ethereum.rpc.common.parameters import BlockParameter, BlockParameters
 from wsnode.ethereum.rpc.common.pending_state import PendingState
 from wsnode.ethereum.rpc.common.results import NULL
-from wsnode.ethereum.rpc.debug_traces.methods import Tracing, run_in_thread
+from wsnode.ethereum.rpc.common.worker_thread import Tracing, run_in_thread
 from wsnode.ethereum.rpc.parity_traces.parameters import TracePath, TraceTypes
 from wsnode.ethereum.snapshot import Snapshot
 from wsnode.ethereum.state import CancelFlag, parity_block, parity_filter, parity_transaction

@@ -19,7 +19,7 @@ from wsnode.ethereum.rpc.calls.overrides import (
 from wsnode.ethereum.rpc.common.limits import CallLimits
 from wsnode.ethereum.rpc.common.parameters import LATEST_BLOCK, BlockParameter, Data, numbers
 from wsnode.ethereum.rpc.common.pending_state import PendingState
-from wsnode.ethereum.rpc.debug_traces.methods import Tracing, run_in_thread
+from wsnode.ethereum.rpc.common.worker_thread import Tracing, run_in_thread
 from wsnode.ethereum.rpc.parity_traces.parameters import TracedCalls, TraceTypes
 from wsnode.ethereum.snapshot import Snapshot
 from wsnode.ethereum.state import CancelFlag, call_gas_cap, parity_calls, parity_raw

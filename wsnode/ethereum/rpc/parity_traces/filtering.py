@@ -10,7 +10,7 @@ from wsnode.ethereum.primitives.values import BlockNumber
 from wsnode.ethereum.rpc.common.limits import CallLimits
 from wsnode.ethereum.rpc.common.lookup import numbered, rows
 from wsnode.ethereum.rpc.common.parameters import EARLIEST, LATEST, PENDING, NumberOrTag, numbers
-from wsnode.ethereum.rpc.debug_traces.methods import SMALL_BYTES, Tracing, run_in_thread
+from wsnode.ethereum.rpc.common.worker_thread import SMALL_BYTES, Tracing, run_in_thread
 from wsnode.ethereum.rpc.parity_traces.blocks import ALL
 from wsnode.ethereum.rpc.parity_traces.parameters import TraceFilter
 from wsnode.ethereum.snapshot import Snapshot
