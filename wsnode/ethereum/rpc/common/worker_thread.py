@@ -38,12 +38,8 @@ def in_worker(
     Raises:
         RpcError: It ran out of time, exceeded a bound, or its block was dropped meanwhile.
     """
-
-    def until_cancelled(token: CancelToken) -> _Result:
-        return function(flag_of(token))
-
     try:
-        result: _Result = yield RunInThread(until_cancelled)
+        result: _Result = yield RunInThread(lambda token: function(flag_of(token)))
     except StoppedError:
         raise timed_out from None
     except BoundError as error:

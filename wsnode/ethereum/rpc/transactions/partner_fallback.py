@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Awaitable, Callable
-from typing import Any, Final, Protocol, TypeAlias
+from typing import Any, Final, TypeAlias
 
 from wsnode.ethereum.primitives.values import hexadecimal
 from wsnode.ethereum.rpc.common.results import NULL
@@ -24,13 +24,6 @@ AskPartner: TypeAlias = Callable[[str, list[Any]], Awaitable[Any]]
 """Calls a method of the partner and returns its result; raises UpstreamError."""
 IsAllowed: TypeAlias = Callable[[Any], bool]
 """Function that returns True if a caller's key permits forwarding."""
-
-
-class NodeOutageDetector(Protocol):
-    """Decides when this node may lack transactions that a partner has."""
-
-    def is_on(self, view: Snapshot) -> bool:
-        """Return True if this node has an outage now, so that `view` may lack a partner's transactions."""
 
 
 class StaleHeadDetector:
@@ -60,7 +53,7 @@ class PartnerFallback(Middleware):
         ends: dict[str, int],
         spec: ChainSpec,
         ask: AskPartner,
-        outage: NodeOutageDetector,
+        outage: StaleHeadDetector,
         is_allowed: IsAllowed,
     ) -> None:
         """Make the middleware; `ends` counts the partner's answers by outcome."""
@@ -107,7 +100,7 @@ def partner_failed(reason: str) -> RpcError:
 
 
 def add_forwarding(
-    registry: Registry, spec: ChainSpec, ask: AskPartner, outage: NodeOutageDetector, is_allowed: IsAllowed
+    registry: Registry, spec: ChainSpec, ask: AskPartner, outage: StaleHeadDetector, is_allowed: IsAllowed
 ) -> None:
     """Make the method ask a partner, during an outage, for a transaction that is not found here."""
     method = registry.methods[METHOD]

@@ -1,7 +1,7 @@
 """eth_fillTransaction: a transaction completed as geth does, for the caller to sign."""
 
 from collections.abc import Callable, Generator
-from typing import Any, Final, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import msgspec
 
@@ -30,6 +30,9 @@ from wsnode.jsonrpc.generators import short_work
 from wsnode.jsonrpc.registry import Registry
 from wsnode.jsonrpc.schema import record, reference
 from wsnode.jsonrpc.work import Await, Step
+
+if TYPE_CHECKING:
+    from wsnode.ethereum.development.chain import DevelopmentChain
 
 
 class FeeFields(msgspec.Struct, frozen=True):
@@ -207,17 +210,6 @@ NOBODY: Final = Address(bytes(20))
 Result = TypeVar("Result")
 
 
-class ChainIdChanges(Protocol):
-    """Changes of the chain, one at a time."""
-
-    @property
-    def is_quiet(self) -> bool:
-        """Return True if no change is under way; none begins before the caller's next checkpoint."""
-
-    async def wait_quiet(self) -> None:
-        """Return when no change is under way; none begins before the caller waits again."""
-
-
 class TransactionParameters(msgspec.Struct, array_like=True, frozen=True, gc=False):
     """`[transaction]`."""
 
@@ -239,7 +231,7 @@ class TransactionFiller:
         *,
         oracle: PriceOracle,
         estimates_on: BlockParameter,
-        changing: ChainIdChanges | None = None,
+        changing: "DevelopmentChain | None" = None,
         allows_zero_fees: bool = False,
     ) -> None:
         """Make a filler; gas is estimated on block `estimates_on`, and nothing is read while `changing` is
