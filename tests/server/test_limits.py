@@ -9,7 +9,7 @@ import msgspec
 import pytest
 
 from tests.server.limit_tables import WRITER, limit_rows, rows_of
-from wsnode.cli.keys import add
+from wsnode.cli.operation import add
 from wsnode.ethereum.codec import typed_data
 from wsnode.ethereum.pool.limits import PoolLimits
 from wsnode.ethereum.rpc.accounts.proofs import MAX_KEYS

@@ -1,4 +1,4 @@
-"""Commands `wsnode follow`, for a chain of other nodes, and `wsnode chains`, for the list of known chains."""
+"""Commands `wsnode follow` and `replica`, for chains that other nodes write, and `chains`, for their list."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -8,6 +8,7 @@ import click
 from wsnode.cli.imports import read_genesis
 from wsnode.cli.options import (
     ChainName,
+    JournalUrl,
     NodeUrl,
     WindowLength,
     address_options,
@@ -214,6 +215,54 @@ def begin(data: Path, genesis: bytes | None, kind: "FolderKind") -> None:
     if genesis is not None:
         with Chain.open(data / ETHEREUM_FOLDER, genesis, writer=True, kind=kind):
             pass
+
+
+@click.command()
+@data_option
+@genesis_option
+@click.option(
+    "--journal",
+    type=JournalUrl(),
+    required=True,
+    metavar="URL",
+    help="The journal to follow: redis://, rediss://, redis+sentinel://, redis+cluster:// or unix://.",
+)
+@click.option(
+    "--advertise",
+    type=NodeUrl(),
+    metavar="URL",
+    help="The URL at which other nodes of the chain ask this one.",
+)
+@address_options
+@serving_options
+def replica(
+    *,
+    data: Path,
+    genesis: Path | None,
+    journal: str,
+    advertise: str | None,
+    **options: Any,
+) -> None:
+    """Follow the journal of a chain, written by another node, and serve that chain.
+
+    Every block is executed, from genesis on or from the head of DIR, which `wsnode restore` makes.
+    """
+    address = fit_address(options["listen"], options["host"], options["port"], DEFAULT_LISTEN)
+    with one_line_failures():
+        from wsnode.ethereum.storage.folder_kind import FULL
+        from wsnode.node import config, config_line
+
+        replica_config = config.ReplicaConfig(journal, advertise=advertise)
+        settings = serving_settings(options) | {"listen": str(address)}
+
+        def read_config() -> config.Config:
+            return config_line.overridden(
+                config_line.of_folder(data, options["vhost"], replica=replica_config), **settings
+            )
+
+        given = read_config()
+        begin(data, read_genesis(genesis), FULL)
+        run_node(given, read_config)
 
 
 @click.command()

@@ -1,13 +1,19 @@
-"""Command `wsnode doctor`, which checks a data folder."""
+"""Commands on data folders: `wsnode doctor` checks one, `snapshot` and `restore` copy one."""
 
+import shlex
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
-from wsnode.cli.options import data_option
-from wsnode.cli.terminal import one_line_failures, say, shown_parts
+from wsnode.cli.options import FILE, data_option
+from wsnode.cli.terminal import announce_head, one_line_failures, say, shown_parts
+
+if TYPE_CHECKING:
+    from wsnode.snapshots.manifest import Manifest
 
 UNREADABLE = 2
 
@@ -63,3 +69,40 @@ def unreadable_status() -> Iterator[None]:
         yield
     except SystemExit as ended:
         raise SystemExit(UNREADABLE if ended.code == 1 else ended.code) from None
+
+
+@click.command()
+@click.argument("folder", metavar="FOLDER", type=FILE)
+@data_option
+def snapshot(*, folder: Path, data: Path) -> None:
+    """Copy a data folder, beside the node that writes it, into the empty FOLDER."""
+    with one_line_failures():
+        from wsnode.release import release
+        from wsnode.snapshots.writer import take
+
+        with shown_parts() as shown:
+            taken = take(data, folder, f"wsnode {release()}", shown)
+        announce(taken)
+
+
+@click.command()
+@click.argument("folder", metavar="FOLDER", type=FILE)
+@data_option
+def restore(*, folder: Path, data: Path) -> None:
+    """Make a data folder of the snapshot in FOLDER; every byte of it is verified first."""
+    with one_line_failures():
+        from wsnode.snapshots.restorer import restore as restore_folder
+
+        with shown_parts() as shown:
+            restored = restore_folder(data, folder, shown)
+        hint = f"`wsnode keys add NAME --data {shlex.quote(str(data))}` adds one, `serve --open` needs none"
+        print(f"note: a snapshot holds no API keys: {hint}", file=sys.stderr)
+        announce(restored)
+
+
+def announce(copy: "Manifest") -> None:
+    """Print the heads of a copy's chains on standard output."""
+    if copy.alt is not None and copy.alt.number is not None:
+        announce_head(f"{copy.alt.number} {copy.alt.hash}")
+    if copy.eth is not None:
+        announce_head(f"{copy.eth.number} {copy.eth.hash}")

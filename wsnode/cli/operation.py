@@ -1,6 +1,7 @@
-"""Command `wsnode keys`: makes, lists and revokes the API keys of a data folder."""
+"""Commands of an operator: `wsnode config`, `keys` and `outage`."""
 
 import math
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,12 +14,41 @@ if TYPE_CHECKING:
     from wsnode.server.access.keys import KeyFile
 
 
+@click.group("config", cls=Commands)
+def config() -> None:
+    """Check a configuration file before a node starts with it."""
+
+
+@config.command()
+@click.argument("file", metavar="FILE", type=click.Path(path_type=Path))
+def check(file: Path) -> None:
+    """Say what keeps a node from starting with FILE, a line each; nothing is opened or made.
+
+    Exit status 0: nothing does; what would be served is printed. 1: something does.
+    """
+    with one_line_failures():
+        from wsnode.node.config_check import hindrances, served
+        from wsnode.node.config_file import examine
+
+        found, mistakes, unsound = examine(file)
+        lines = list(mistakes)
+        if found is not None:
+            lines += [f"{file}: {line}" for line in hindrances(found, unsound)]
+            if not lines:
+                for line in served(found):
+                    print(line)
+                return
+        for line in lines:
+            print(f"error: {line}", file=sys.stderr)
+        raise SystemExit(1)
+
+
 @click.group("keys", cls=Commands)
-def app() -> None:
+def keys() -> None:
     """Make, list and revoke API keys; a running server follows immediately."""
 
 
-@app.command()
+@keys.command()
 @click.argument("name", metavar="NAME")
 @data_option
 @click.option("--requests-per-second", type=FiniteRange(min=0), help="Credits that come back each second.")
@@ -56,7 +86,7 @@ def add(*, name: str, data: Path, **limits: Any) -> None:
         print(key_file(data).add(name, given))
 
 
-@app.command("list")
+@keys.command("list")
 @data_option
 def list_keys(data: Path) -> None:
     """Print each key's name, its day, and its limits."""
@@ -67,7 +97,7 @@ def list_keys(data: Path) -> None:
             print(f"{key.name}\t{key.created}\t{msgspec.json.encode(key.limits).decode()}")
 
 
-@app.command()
+@keys.command()
 @click.argument("name", metavar="NAME")
 @data_option
 def revoke(name: str, data: Path) -> None:
@@ -107,3 +137,19 @@ def parse_cost(text: str) -> tuple[str, float]:
             f"{text!r} is not METHOD=CREDITS, where CREDITS is a finite number, 0 or more"
         )
     return method, credits
+
+
+@click.command()
+@click.argument("state", type=click.Choice(["on", "off"]))
+@data_option
+def outage(state: str, data: Path) -> None:
+    """Declare an outage, or its end; a running server follows immediately."""
+    from wsnode.node.networks import OUTAGE_FILE
+
+    with one_line_failures():
+        place = data / OUTAGE_FILE
+        if state == "on":
+            place.touch()
+        else:
+            place.unlink(missing_ok=True)
+        print(f"outage {state}")
