@@ -1,4 +1,4 @@
-"""Funded accounts of development chains, and the phrase of their keys."""
+"""Accounts of development chains, derived from a phrase: BIP-39, BIP-32, BIP-44 (m/44'/60'/0'/0/n)."""
 
 from collections.abc import Sequence
 from functools import cache

@@ -1,4 +1,7 @@
-"""Forms in which a block and its transactions are printed: wsnode's own, and anvil's, which tools parse."""
+"""Forms in which a block and its transactions are printed: wsnode's own, and anvil's, which tools parse.
+
+Texts of other parties are made fit for a terminal.
+"""
 
 import time
 from collections.abc import Iterator
