@@ -306,7 +306,7 @@ class _Assembly:
             or is_development
         ):
             return None
-        from wsnode.node.services.shared_pool import standby
+        from wsnode.node.services.shared_state import standby
 
         return standby(self._ethereum, pool, network_config, publisher)
 
@@ -316,28 +316,28 @@ class _Assembly:
         network_config, pool = self._network_config.journal, self._pool
         if network_config is None or publisher is None or pool is None or not network_config.shared_pool:
             return network
-        from wsnode.node.services.shared_pool import pooled_together
+        from wsnode.node.services.shared_state import pooled_together
 
         return pooled_together(network, self._ethereum, pool, network_config, publisher, standby)
 
     def _with_shared_rates(self, network: Network, keys: KeyFileStore | None) -> Network:
         if self._network_config.rates_at is None or keys is None or not self._processes.writes:
             return network
-        from wsnode.node.services.shared_rates import counted_together
+        from wsnode.node.services.shared_state import counted_together
 
         return counted_together(network, self._ethereum, keys.accounts, self._network_config.rates_at)
 
     def _make_kept_filters(self) -> "RedisFilterStore | None":
         if self._network_config.filters_at is None:
             return None
-        from wsnode.node.services.shared_filters import filters_at
+        from wsnode.node.services.shared_state import filters_at
 
         return filters_at(self._ethereum, self._network_config.filters_at, self._config.call_limits)
 
     def _with_kept_filters(self, network: Network, kept: "RedisFilterStore | None") -> Network:
         if kept is None:
             return network
-        from wsnode.node.services.shared_filters import polled_together
+        from wsnode.node.services.shared_state import polled_together
 
         return polled_together(network, self._ethereum, kept)
 

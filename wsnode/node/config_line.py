@@ -1,6 +1,7 @@
-"""Configuration from the options of a command line."""
+"""Configuration from the options of a command line, and its reload while a node runs."""
 
-from collections.abc import Sequence
+import logging
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,7 @@ from wsnode.node.config import (
     place_of,
     require_one_writer,
 )
+from wsnode.server.observability.supervisor import log_failure
 from wsnode.sync.starknet.settings import FollowStarknetConfig
 
 
@@ -110,3 +112,25 @@ def overridden(config: Config, *, metrics_listen: str | None = None, **settings:
     _ = config.address, config.metrics.address
     require_one_writer(config)
     return config
+
+
+logger = logging.getLogger("wsnode.node")
+
+
+def read_again(
+    reread: Callable[[], Config], take: Callable[[Config], None] = lambda _config: None
+) -> Config | None:
+    """Return the configuration that `reread` returns, after `take` has applied its part of it.
+
+    None if it cannot be read, or `take` fails; the log says why.
+    """
+    try:
+        config = reread()
+        take(config)
+    except (ConfigurationError, OSError) as error:
+        logger.error("the configuration stays as it was: %s", error)  # noqa: TRY400 - no bug of ours
+    except Exception as error:
+        log_failure("the configuration stays as it was", error)
+    else:
+        return config
+    return None

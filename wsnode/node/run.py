@@ -29,7 +29,7 @@ from wsnode.server.accepting import serve
 from wsnode.server.access.router import Network, Port
 from wsnode.server.observability.logs import LogStream, configure
 from wsnode.server.observability.open_files import raise_most_files
-from wsnode.server.observability.shutdown_watchdog import ShutdownWatchdog
+from wsnode.server.observability.supervisor import ShutdownWatchdog
 from wsnode.server.scheduling.gc_policy import collect_garbage
 from wsnode.server.server import RESTARTING, Server
 from wsnode.server.transport.sockets import open_tcp

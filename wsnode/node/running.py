@@ -16,12 +16,12 @@ from wsnode.node.config import (
     FollowConfig,
     ReplicaConfig,
 )
-from wsnode.node.config_reload import read_again
+from wsnode.node.config_line import read_again
 from wsnode.node.listen_address import ListenAddress
 from wsnode.server.access.keys import KeyFileStore
 from wsnode.server.access.origin_policy import OPEN, OriginPolicy, is_local_host
 from wsnode.server.access.router import Network
-from wsnode.server.http.files import StaticFile
+from wsnode.server.http.responses import StaticFile
 from wsnode.server.limits import Limits
 from wsnode.server.observability.logs import configure
 from wsnode.server.observability.open_files import count_free_files, most_files

@@ -10,13 +10,14 @@ from hypothesis import strategies as st
 from wsnode.node.workers.ipc import MAX_BYTES as MAX_MESSAGE_BYTES
 from wsnode.node.workers.master.metrics import MetricsSum
 from wsnode.node.workers.messages import MetricsResponse, ProcessMetrics
-from wsnode.server.observability.declared_metrics import (
+from wsnode.server.observability.families import (
     LABEL_BYTES,
     MAX_BYTES,
     MAX_CHARACTERS,
     SAMPLE_BYTES,
+    Family,
+    Sample,
 )
-from wsnode.server.observability.families import Family, Sample
 from wsnode.server.observability.metrics import page_of
 
 HEAD = (("network", "one"), ("family", "eth"))

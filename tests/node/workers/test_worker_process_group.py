@@ -26,7 +26,7 @@ from wsnode.node.workers.messages import (
     ToWorker,
 )
 from wsnode.node.workers.scoreboard import Scoreboard
-from wsnode.node.workers.serving.sync_proxy import SyncProxy
+from wsnode.node.workers.serving.sync_status import SyncProxy
 from wsnode.node.workers.serving.worker_process_group import WorkerSiblings
 from wsnode.upstream.errors import SendFailedError
 

@@ -20,8 +20,8 @@ from wsnode.ethereum.storage.folder import MAKERS
 from wsnode.ethereum.tree.head_writer import LiveTree
 from wsnode.node.config import ConfigurationError, NetworkConfig, ReplicaConfig
 from wsnode.node.services.journal_client import opener, pool_opener
-from wsnode.node.services.shared_pool import figures_of as figures_of_pool
-from wsnode.node.services.shared_pool import mirroring
+from wsnode.node.services.shared_state import figures_of as figures_of_pool
+from wsnode.node.services.shared_state import mirroring
 from wsnode.node.services.sync_events import SyncEvents
 from wsnode.server.shared import MetricValue
 from wsnode.sync.follow.sync_report import SyncStage

@@ -1,4 +1,7 @@
-"""Channel between the master and a worker: messages in order, each with or without a file descriptor."""
+"""Channel between the master and a worker, and requests over it.
+
+Messages arrive in order, each with or without a file descriptor.
+"""
 
 import contextlib
 import errno
@@ -6,7 +9,7 @@ import fcntl
 import os
 import socket
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Final, Generic, Self, TypeVar
 
 import msgspec
@@ -248,3 +251,33 @@ def _read_memory(memory: int) -> bytes:
 def ends() -> tuple[socket.socket, socket.socket]:
     """Return the two ends of a new channel."""
     return socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+
+
+Answer = TypeVar("Answer")
+
+
+class PendingRequests(Generic[Answer]):
+    """Requests that wait for their answers."""
+
+    def __init__(self) -> None:
+        self._asked = 0
+        self._waiting: dict[int, trio.MemorySendChannel[Answer]] = {}
+
+    async def ask(self, post: Callable[[int], None], seconds: float) -> Answer | None:
+        """Have `post` send a request with a number; return the answer to it, None after `seconds`."""
+        self._asked += 1
+        number = self._asked
+        send, receive = trio.open_memory_channel[Answer](1)
+        self._waiting[number] = send
+        try:
+            post(number)
+            with trio.move_on_after(seconds):
+                return await receive.receive()
+            return None
+        finally:
+            self._waiting.pop(number, None)
+
+    def answer(self, number: int, answer: Answer) -> None:
+        """Record an answer; drop it if nothing waits for it any more."""
+        if (waiting := self._waiting.pop(number, None)) is not None:
+            waiting.send_nowait(answer)

@@ -10,15 +10,15 @@ import msgspec
 import trio
 
 from wsnode.node.config import Config, ConfigurationError
-from wsnode.node.config_reload import read_again
+from wsnode.node.config_line import read_again
 from wsnode.node.listen_address import ListenAddress
 from wsnode.node.listen_sockets import open_clients, open_operators
 from wsnode.node.signals import open_signals
 from wsnode.node.workers.master.master import Master, StartError
-from wsnode.server.listeners import ListenerKind, listener_kind
 from wsnode.server.observability.logs import configure
 from wsnode.server.observability.open_files import raise_most_files
 from wsnode.server.scheduling.gc_policy import collect_garbage
+from wsnode.server.transport.sockets import ListenerKind, listener_kind
 
 logger = logging.getLogger("wsnode.node")
 

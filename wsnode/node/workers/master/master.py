@@ -13,12 +13,16 @@ from wsnode.node.workers.ipc import (
     PeerClosedError,
     UnreadableMessageError,
 )
-from wsnode.node.workers.master.heartbeat import note_heard, watch
 from wsnode.node.workers.master.metrics import MetricsAggregator
-from wsnode.node.workers.master.placement import Pauses, by_load
-from wsnode.node.workers.master.router import MessageRouter
-from wsnode.node.workers.master.tx_broadcast import TxBroadcaster
-from wsnode.node.workers.master.worker_process import WorkerProcess, WorkerStage
+from wsnode.node.workers.master.router import MessageRouter, TxBroadcaster
+from wsnode.node.workers.master.worker_process import (
+    Pauses,
+    WorkerProcess,
+    WorkerStage,
+    by_load,
+    note_heard,
+    watch,
+)
 from wsnode.node.workers.messages import (
     FOLLOWS,
     Configure,

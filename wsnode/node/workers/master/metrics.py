@@ -8,8 +8,16 @@ import trio
 
 from wsnode.node.workers.master.worker_process import WorkerProcess, WorkerStage
 from wsnode.node.workers.messages import MetricsRequest, MetricsResponse, ProcessMetrics
-from wsnode.server.observability.declared_metrics import CheckedFamilies, keep_declared, keep_first
-from wsnode.server.observability.families import Family, Labels, added, family_of, lasting
+from wsnode.server.observability.families import (
+    CheckedFamilies,
+    Family,
+    Labels,
+    added,
+    family_of,
+    keep_declared,
+    keep_first,
+    lasting,
+)
 
 REPORT_SECONDS: Final = 0.5
 """Seconds in which a worker has to report."""

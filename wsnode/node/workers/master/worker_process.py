@@ -1,4 +1,4 @@
-"""Process of a worker, seen from its master: its connections, and those that wait for its start."""
+"""Process of a worker, seen from its master: its connections, its order of placement, its silence."""
 
 import contextlib
 import enum
@@ -6,7 +6,7 @@ import logging
 import signal
 import socket
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Final, NamedTuple
 
 import trio
@@ -20,8 +20,11 @@ MAX_UNREAD: Final = 1024
 """Maximum number of messages that may wait for a worker; one with transactions has up to a megabyte."""
 COMMAND: Final = (sys.executable, "-P", "-m", "wsnode.node.workers.serving.worker")
 """Command of a worker; `-P` keeps the current folder, where others may have put modules, off the path."""
-
-
+LOOK_SECONDS: Final = 0.5
+HUNG_SECONDS: Final = 30.0
+"""Seconds without a message after which a process counts as hung and is ended."""
+ABORT_SECONDS: Final = 2.0
+"""Seconds for a hung process to print its stacks before it is killed."""
 logger = logging.getLogger("wsnode.workers")
 
 
@@ -49,6 +52,7 @@ class WorkerProcess:
         self.stage = WorkerStage.COMING
         self.connections = 0
         self.last_given = 0
+        """Sequence number of the last connection that the worker was given."""
         self.held: list[tuple[socket.socket, int]] | None = [] if holds else None
         """Accepted connections that wait for the worker, each with its listener's kind; None if none may."""
         self.ready, self.ended = trio.Event(), trio.Event()
@@ -214,3 +218,65 @@ def _read_unread(end: IpcChannel[ToWorker]) -> _Unread:
             else:
                 lost += 1
     return _Unread(connections, lost, messages)
+
+
+def by_load(workers: Iterable[WorkerProcess]) -> list[WorkerProcess]:
+    """Return the workers in the order in which they should get the next connection.
+
+    The worker with the fewest connections is first; among equals, the one whose last connection is oldest.
+    """
+    return sorted(workers, key=lambda worker: (worker.connections, worker.last_given))
+
+
+class Pauses:
+    """Pauses before a worker that has ended is replaced, in seconds."""
+
+    FIRST, MAX_PAUSE = 0.1, 5.0
+    LASTING = 10.0
+    """Seconds of service after which the pauses begin again with the first one."""
+
+    def __init__(self) -> None:
+        self._next = self.FIRST
+
+    def after(self, served: float) -> float:
+        """Return the seconds to wait after a worker that served for `served` seconds."""
+        if served >= self.LASTING:
+            self._next = self.FIRST
+        pause, self._next = self._next, min(2 * self._next, self.MAX_PAUSE)
+        return pause
+
+
+async def watch(
+    worker: WorkerProcess, on_silent: Callable[[WorkerProcess], None], on_hung: Callable[[], None]
+) -> None:
+    """Watch a process until it hangs, and end it then; call `on_silent` whenever it stops reporting.
+
+    The watch begins once the process is ready: until then it may take long to open its stores.
+    """
+    await worker.ready.wait()
+    while worker.silence < HUNG_SECONDS:
+        was_silent = worker.is_silent
+        await _look_again(worker)
+        if worker.is_silent and not was_silent:
+            consequence = "is not asked" if worker.follows else "gets no connections"
+            logger.warning("%s has not reported for %.0f s: it %s", worker.name, SILENT_SECONDS, consequence)
+            on_silent(worker)
+    logger.error("%s has not reported for %.0f s and is ended", worker.name, HUNG_SECONDS)
+    on_hung()
+    worker.abort()
+    await trio.sleep(ABORT_SECONDS)
+    worker.kill()
+
+
+async def _look_again(worker: WorkerProcess) -> None:
+    before = trio.current_time()
+    await trio.sleep(LOOK_SECONDS)
+    # Nothing is known of the time in which this process itself did not run.
+    worker.silence += min(trio.current_time() - before, 2 * LOOK_SECONDS)
+
+
+def note_heard(worker: WorkerProcess) -> None:
+    """Record a message of a process."""
+    if worker.is_silent:
+        logger.warning("%s reports again after %.0f s", worker.name, worker.silence)
+    worker.silence = 0.0

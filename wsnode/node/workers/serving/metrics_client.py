@@ -2,9 +2,8 @@
 
 import trio
 
-from wsnode.node.workers.ipc import IpcChannel
+from wsnode.node.workers.ipc import IpcChannel, PendingRequests
 from wsnode.node.workers.messages import MetricsRequest, MetricsResponse, ProcessMetrics, ToWorker
-from wsnode.node.workers.pending_requests import PendingRequests
 from wsnode.server.http.service import PageContent
 from wsnode.server.server import Server
 

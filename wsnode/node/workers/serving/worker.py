@@ -14,6 +14,7 @@ import sys
 from collections.abc import AsyncIterator
 from contextlib import ExitStack
 from functools import partial
+from typing import Final
 
 import msgspec
 import trio
@@ -37,23 +38,53 @@ from wsnode.node.workers.messages import (
     ToWorker,
 )
 from wsnode.node.workers.scoreboard import Scoreboard
-from wsnode.node.workers.serving.free_files import FreeFiles
 from wsnode.node.workers.serving.metrics_client import WorkerMetricsClient
 from wsnode.node.workers.serving.worker_process_group import News, WorkerSiblings
 from wsnode.server.accepting import ConnectionAcceptor, serve
-from wsnode.server.listeners import ListenerKind
 from wsnode.server.observability.logs import configure
-from wsnode.server.observability.open_files import most_files
-from wsnode.server.observability.shutdown_watchdog import ShutdownWatchdog
+from wsnode.server.observability.open_files import has_free_files, most_files
+from wsnode.server.observability.supervisor import ShutdownWatchdog
 from wsnode.server.server import RESTARTING, Server
+from wsnode.server.transport.sockets import ListenerKind
 from wsnode.store.environment import StoreFailedError
-
-logger = logging.getLogger("wsnode.workers")
 
 FAILED = 1
 FIRST = 1
 """Number of the worker that logs messages about all workers."""
 FOR_RESTART = Drain(restarts=True)
+LOOK_SECONDS: Final = 0.05
+WAIT_SECONDS: Final = 1.0
+"""Maximum seconds without reading messages; a waiting message may order the process to end."""
+logger = logging.getLogger("wsnode.workers")
+
+
+class FreeFiles:
+    """Detector of a lack of free files, which reports it to the master."""
+
+    def __init__(self, channel: IpcChannel[ToWorker]) -> None:
+        self._channel = channel
+        self._is_wanting, self._has_some = trio.Event(), trio.Event()
+
+    async def wait(self) -> None:
+        """Return once this process can receive another connection, or after `WAIT_SECONDS`."""
+        if has_free_files():
+            return
+        if not self._is_wanting.is_set():
+            logger.warning("gets no connections for now: it may have %d open files (ulimit -n)", most_files())
+            self._channel.post(Heartbeat(is_full=True))
+            self._is_wanting.set()
+        with trio.move_on_after(WAIT_SECONDS):
+            await self._has_some.wait()
+
+    async def run(self) -> None:
+        """Report to the master, for ever, when files have become free again."""
+        while True:
+            await self._is_wanting.wait()
+            while not has_free_files():  # noqa: ASYNC110 - the system has no event for it
+                await trio.sleep(LOOK_SECONDS)
+            self._channel.post(Heartbeat(is_full=False))
+            self._has_some.set()
+            self._is_wanting, self._has_some = trio.Event(), trio.Event()
 
 
 def main() -> None:

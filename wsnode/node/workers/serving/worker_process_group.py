@@ -1,15 +1,17 @@
 """Other processes of a node, seen from a worker; implements `SiblingProcesses`."""
 
 import logging
+from contextlib import suppress
 from functools import partial
 from typing import Final
 
 from wsnode.ethereum.live.hub import Hub
 from wsnode.ethereum.live.sync_feed import StatusReporter
+from wsnode.ethereum.pool.errors import PoolError
 from wsnode.ethereum.pool.pool import Relay, TransactionPool
 from wsnode.ethereum.state import ChainSpec
 from wsnode.node.process_group import LocalSyncService
-from wsnode.node.workers.ipc import IpcChannel
+from wsnode.node.workers.ipc import IpcChannel, PendingRequests
 from wsnode.node.workers.messages import (
     CorruptStore,
     PendingTransactions,
@@ -20,19 +22,67 @@ from wsnode.node.workers.messages import (
     SyncResponse,
     SyncStatus,
     ToWorker,
+    parts,
 )
-from wsnode.node.workers.pending_requests import PendingRequests
 from wsnode.node.workers.scoreboard import KEYS, Scoreboard, SharedRateLimiter
-from wsnode.node.workers.serving.pool_sync import PoolSync
-from wsnode.node.workers.serving.sync_proxy import SyncProxy
-from wsnode.node.workers.serving.sync_publisher import SyncPublisher
+from wsnode.node.workers.serving.sync_status import SyncProxy, SyncPublisher
 from wsnode.upstream.errors import SendFailedError
 
+POOL_SECONDS: Final = 1.0
+"""Seconds for which a sender waits for other workers; one of them may be ending."""
 TIMEOUT_SECONDS: Final = 12.0
 """Seconds for which a sender waits; the process that follows waits for other nodes for a shorter time."""
 INQUIRY_SECONDS: Final = 3.0
-
 logger = logging.getLogger("wsnode.workers")
+
+
+class PoolSync:
+    """Synchronisation of this worker's pools with those of the other workers."""
+
+    def __init__(self, channel: IpcChannel[ToWorker]) -> None:
+        self._channel = channel
+        self._pools: dict[str, TransactionPool] = {}
+        self._questions = PendingRequests[None]()
+
+    def join(self, network: str, pool: TransactionPool) -> Relay:
+        """Take transactions of other workers into `pool`; return the relay that sends them a transaction."""
+        self._pools[network] = pool
+        return partial(self._relay, network)
+
+    def hear(self, message: PoolUpdateRequest | PoolUpdateResponse | PoolDumpRequest) -> None:
+        match message:
+            case PoolUpdateRequest(number, network, added, dropped):
+                self._update(network, added, dropped)
+                if number:
+                    self._channel.post(PoolUpdateResponse(number))
+            case PoolUpdateResponse(number):
+                self._questions.answer(number, None)
+            case PoolDumpRequest(slot):
+                for network, pool in self._pools.items():
+                    for part in parts(transaction.encoded for transaction in pool.held()):
+                        self._channel.post(PoolUpdateRequest(0, network, part, slot=slot))
+
+    async def _relay(self, network: str, encoded: bytes) -> None:
+        """Send a transaction to all other workers; return once they have it, or after `POOL_SECONDS`."""
+        await self._questions.ask(
+            lambda number: self._channel.post(PoolUpdateRequest(number, network, [bytes(encoded)])),
+            POOL_SECONDS,
+        )
+
+    def _update(self, network: str, added: list[bytes], dropped: list[bytes]) -> None:
+        """Add transactions to a network's pool, and drop others by their hashes.
+
+        Transactions that the pool refuses are skipped, such as one with a nonce already taken.
+        """
+        # Between two releases of a configuration others may have a network that this one does not have.
+        if (pool := self._pools.get(network)) is None:
+            return
+        for each in added:
+            with suppress(PoolError):
+                pool.admit(pool.decode(each))
+        for name in dropped:
+            pool.drop(name)
+
 
 News = (
     PoolUpdateRequest

@@ -1,18 +1,57 @@
-"""Pool of a network that is shared with all nodes of its journal."""
+"""Rates of keys, filters and pool of a network, shared with all nodes of its journal."""
+
+from collections.abc import Callable, Mapping
 
 import msgspec
 
+from wsnode.cluster.address import JournalAddress
+from wsnode.cluster.filter_store import RedisFilterStore
 from wsnode.cluster.journal import Lease
 from wsnode.cluster.pool.mirror import Mirror, NullObserver, WriterPoolObserver
 from wsnode.cluster.pool.mirror_task import MirrorTask
 from wsnode.cluster.pool.publisher import PoolPublisher
 from wsnode.cluster.publisher import JournalPublisher
+from wsnode.cluster.shared_rates import SharedRates
 from wsnode.ethereum.chain import Chain
 from wsnode.ethereum.pool.pool import TransactionPool
-from wsnode.node.config import JournalConfig, ReplicaConfig
-from wsnode.node.services.journal_client import pool_opener
+from wsnode.ethereum.rpc.common.limits import CallLimits
+from wsnode.node.config import JournalConfig, NetworkConfig, ReplicaConfig
+from wsnode.node.services.journal_client import opener, pool_opener
+from wsnode.server.access.rate_limit import KeyAccount
 from wsnode.server.access.router import Network
 from wsnode.server.shared import MetricValue
+
+
+def filters_at(chain: Chain, address: JournalAddress, limits: CallLimits) -> RedisFilterStore:
+    """Return the store of filters at the journal of a chain."""
+    return RedisFilterStore(opener(chain, address), limits.filter_seconds)
+
+
+def polled_together(network: Network, chain: Chain, kept: RedisFilterStore) -> Network:
+    """Return `network` with the task that keeps the connection to the store of its filters."""
+
+    def reload(config: NetworkConfig) -> None:
+        if network.reload is not None:
+            network.reload(config)
+        if config.filters_at is not None:
+            kept.open = opener(chain, config.filters_at)
+
+    return msgspec.structs.replace(network, background=[*network.background, kept.run], reload=reload)
+
+
+def counted_together(
+    network: Network, chain: Chain, accounts: Callable[[], Mapping[str, KeyAccount]], address: JournalAddress
+) -> Network:
+    """Return `network` with `accounts` counted over all nodes of the journal at an address."""
+    rates = SharedRates(accounts, opener(chain, address))
+
+    def reload(config: NetworkConfig) -> None:
+        if network.reload is not None:
+            network.reload(config)
+        if config.rates_at is not None:
+            rates.open = opener(chain, config.rates_at)
+
+    return msgspec.structs.replace(network, background=[*network.background, rates.run], reload=reload)
 
 
 def mirroring(

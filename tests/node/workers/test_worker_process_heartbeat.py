@@ -6,8 +6,7 @@ import socket
 import trio
 import trio.testing
 
-from wsnode.node.workers.master.heartbeat import HUNG_SECONDS, note_heard, watch
-from wsnode.node.workers.master.worker_process import WorkerProcess
+from wsnode.node.workers.master.worker_process import HUNG_SECONDS, WorkerProcess, note_heard, watch
 from wsnode.node.workers.messages import HEARTBEAT_SECONDS, SILENT_SECONDS, Configure
 
 

@@ -1,43 +1,41 @@
 """Which worker gets the next connection, and when one that has ended is replaced."""
 
-from dataclasses import dataclass
-
 from hypothesis import given
 from hypothesis import strategies as st
 
-from wsnode.node.workers.master.placement import Pauses, by_load
+from wsnode.node.workers.master.worker_process import Pauses, WorkerProcess, by_load
 
 
-@dataclass
-class Load:
-    connections: int = 0
-    last_given: int = 0
+def worker(number: int, connections: int = 0, last_given: int = 0) -> WorkerProcess:
+    made = WorkerProcess(number, number, holds=False)
+    made.connections, made.last_given = connections, last_given
+    return made
 
 
 @given(st.lists(st.integers(0, 5), max_size=200), st.integers(1, 8))
 def test_arrivals_and_departures_leave_workers_as_even_as_departures_allow(
     departures: list[int], count: int
 ) -> None:
-    workers = [Load() for _ in range(count)]
+    workers = [worker(number) for number in range(count)]
     for number, departure in enumerate(departures, 1):
         leaving = workers[departure % count]
         leaving.connections = max(0, leaving.connections - departure)
-        least = min(worker.connections for worker in workers)
+        least = min(each.connections for each in workers)
         chosen = by_load(workers)[0]
         assert chosen.connections == least
         chosen.connections, chosen.last_given = chosen.connections + 1, number
 
 
 def test_two_hundred_arrivals_are_placed_evenly() -> None:
-    workers = [Load() for _ in range(4)]
+    workers = [worker(number) for number in range(4)]
     for number in range(200):
         chosen = by_load(workers)[0]
         chosen.connections, chosen.last_given = chosen.connections + 1, number
-    assert [worker.connections for worker in workers] == [50] * 4
+    assert [each.connections for each in workers] == [50] * 4
 
 
 def test_of_equals_the_one_that_waited_longest_is_chosen() -> None:
-    workers = [Load(3, 7), Load(3, 5), Load(3, 9)]
+    workers = [worker(1, 3, 7), worker(2, 3, 5), worker(3, 3, 9)]
     assert by_load(workers)[0] is workers[1]
 
 

@@ -3,7 +3,7 @@
 import trio
 import trio.testing
 
-from wsnode.node.workers.pending_requests import PendingRequests
+from wsnode.node.workers.ipc import PendingRequests
 
 
 async def test_each_question_gets_its_own_answer(autojump_clock: trio.testing.MockClock) -> None:
