@@ -7,7 +7,7 @@ import pytest
 from tests.deploy.expressions import grouped, metrics, panels, rules
 from tests.deploy.metric_tables import WRITER, table
 from wsnode.server.metric_definitions import METRICS, NodePart, definition_of
-from wsnode.server.observability.declared_metrics import MAX_CHARACTERS
+from wsnode.server.observability.families import MAX_CHARACTERS
 
 
 def test_the_page_has_the_declared_metrics() -> None:

@@ -29,7 +29,7 @@ METHOD = "eth_getCodeHash"
 ACCOUNT = f"0x{COUNTER.hex()}"
 NOBODY = "0x" + "99" * 20
 ASIDE = {
-    "server/transport/epoll": "part of the poller",
+    "server/transport/event_loop": "part of the poller",
     "server/transport/transport": "part of the connection",
     "server/scheduling/memory_quota": "room of the outbox",
     "server/websocket/call_tasks": "room for slow calls",

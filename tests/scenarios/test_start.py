@@ -33,7 +33,13 @@ NOT_FOR_A_NODE = {
     ),
     *("wsnode.load", "wsnode.verify", "wsnode.doctor", "wsnode.snapshots", "wsnode.demo.traffic"),
     *("wsnode.demo.anvil.init_file", "wsnode.demo.starknet_chain"),
-    *("wsnode.cli.bench", "wsnode.cli.verify", "wsnode.cli.follow", "wsnode.cli.doctor", "wsnode.cli.anvil"),
+    *(
+        "wsnode.cli.bench",
+        "wsnode.cli.verify",
+        "wsnode.cli.follow",
+        "wsnode.cli.data_folders",
+        "wsnode.cli.anvil",
+    ),
 }
 NOT_FOR_STORED_CHAINS = {
     *("wsnode.demo", "wsnode.ethereum.development", "wsnode.ethereum.rpc.development.methods"),

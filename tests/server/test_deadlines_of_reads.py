@@ -18,7 +18,7 @@ from websockets.uri import parse_uri
 
 from tests.server.conftest import Gate, View, registry
 from wsnode.server.access.router import Network
-from wsnode.server.http.head import MalformedHeadError, read_head
+from wsnode.server.http.headers import MalformedHeadError, read_head
 from wsnode.server.limits import Limits
 from wsnode.server.server import Server
 from wsnode.server.transport.poller import Reactor

@@ -6,7 +6,7 @@ from typing import Final
 
 import msgspec
 
-from wsnode.server.http.files import StaticFile
+from wsnode.server.http.responses import StaticFile
 
 FOLDER: Final = Path(__file__).with_name("page")
 INDEX: Final = "index.html"

@@ -5,21 +5,20 @@ import socket
 import ssl
 from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
+from ipaddress import IPv6Address, ip_address
 
 import trio
 
 from wsnode.jsonrpc.errors import LIMIT_EXCEEDED, RpcError
 from wsnode.jsonrpc.resource_quota import ClientId
-from wsnode.server.access.client_address import peer_of
 from wsnode.server.access.request_errors import try_later
 from wsnode.server.http.service import Service
-from wsnode.server.listeners import ListenerKind, listener_kind
 from wsnode.server.observability.supervisor import keep_running, log_failure
 from wsnode.server.scheduling.worker_pool import making_way
 from wsnode.server.server import Server
 from wsnode.server.transport.encrypted import EncryptedTransport
 from wsnode.server.transport.poller import Peer, Reactor
-from wsnode.server.transport.sockets import accept_each
+from wsnode.server.transport.sockets import ListenerKind, accept_each, listener_kind
 from wsnode.server.transport.transport import SocketTransport, Transport, say
 from wsnode.server.websocket.handshake import refusal
 
@@ -171,3 +170,20 @@ async def _refuse(transport: Transport) -> None:
         log_failure("a connection cannot be refused", failure)
     finally:
         await transport.aclose()
+
+
+def peer_of(address: object) -> str | None:
+    """Return the IPv4 address of a socket's address, or its IPv6 network of 64 bits; None for this machine.
+
+    Clients behind a proxy on this machine differ by their connections only.
+    """
+    if not isinstance(address, tuple) or not address:
+        return None
+    found = ip_address(str(address[0]).partition("%")[0])
+    if isinstance(found, IPv6Address) and found.ipv4_mapped is not None:
+        found = found.ipv4_mapped
+    if found.is_loopback:
+        return None
+    if isinstance(found, IPv6Address):
+        return str(IPv6Address(int(found) >> 64 << 64)) + "/64"
+    return str(found)

@@ -16,8 +16,8 @@ from wsnode.server.access.origin_policy import OPEN, OriginPolicy
 from wsnode.server.access.request_errors import HttpRequestRefusedError, try_later
 from wsnode.server.access.router import Network, Router
 from wsnode.server.http.connection import HttpConnection
-from wsnode.server.http.files import StaticFile
-from wsnode.server.http.head import MalformedHeadError, Upgrade, read_head, wants_websocket
+from wsnode.server.http.headers import MalformedHeadError, Upgrade, read_head, wants_websocket
+from wsnode.server.http.responses import StaticFile
 from wsnode.server.http.service import Page, PageContent, Service
 from wsnode.server.limit_report import NodeLimits, register_limits
 from wsnode.server.limits import Limits

@@ -9,7 +9,7 @@ import pytest
 import trio
 import trio.testing
 
-from wsnode.server.http.head import MalformedHeadError, read_head
+from wsnode.server.http.headers import MalformedHeadError, read_head
 from wsnode.server.limits import Limits
 from wsnode.server.transport.encrypted import EncryptedTransport, tls_context
 from wsnode.server.transport.poller import Reactor

@@ -10,8 +10,7 @@ import trio
 import trio.testing
 
 from tests.server.transport.test_poller import Sockets
-from wsnode.server.transport.epoll import EpollPoller
-from wsnode.server.transport.event_loop import WaitOutcome, _runner, trio_waits_by
+from wsnode.server.transport.event_loop import EpollPoller, WaitOutcome, _runner, trio_waits_by
 from wsnode.server.transport.poller import Reactor
 
 pytestmark = pytest.mark.skipif(not hasattr(select, "epoll"), reason="the system has no epoll")

@@ -9,7 +9,7 @@ import pytest
 import trio
 import trio.testing
 
-from wsnode.server.transport.epoll import SelectPoller, new_poller
+from wsnode.server.transport.event_loop import SelectPoller, new_poller
 from wsnode.server.transport.poller import RECEIVE_BYTES, SLICE_SECONDS, WOKEN_AT_ONCE, Reactor, Take
 from wsnode.server.transport.transport import SocketTransport
 

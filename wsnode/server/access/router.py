@@ -1,13 +1,19 @@
-"""Routing of requests: from host, path and key to a network and the caller's rights."""
+"""Routing of requests: from host, path and key to a network, the caller's rights, and an awaited block.
+
+Clients send the path alone and the host in a header. A client behind a supposed proxy, and some proxies, send
+the whole URL instead. Every server has to accept both (RFC 9112, section 3.2.2).
+"""
 
 import re
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from typing import Any, Protocol
+from typing import Any, Final, NamedTuple, Protocol, TypeAlias
+from urllib.parse import parse_qs
 
 import msgspec
+import trio
 
 from wsnode.jsonrpc.dispatcher import Dispatcher
-from wsnode.jsonrpc.errors import INVALID_REQUEST, RpcError
+from wsnode.jsonrpc.errors import INVALID_REQUEST, RpcError, invalid_params
 from wsnode.jsonrpc.fast_path import VersionedCache
 from wsnode.jsonrpc.registry import Registry
 from wsnode.jsonrpc.resource_quota import ClientId
@@ -15,12 +21,21 @@ from wsnode.jsonrpc.work import View
 from wsnode.pubsub.fan_out import FanOut
 from wsnode.server.access.api_keys import ApiKey
 from wsnode.server.access.origin_policy import OPEN, OriginPolicy, without_port
-from wsnode.server.access.request_errors import HttpRequestRefusedError
+from wsnode.server.access.request_errors import HttpRequestRefusedError, bad_request, try_later
 from wsnode.server.scheduling.client_quota import ClientQuota
 from wsnode.server.shared import MetricValue
 
 _PATH = re.compile(r"/(?P<socket>ws/)?v3(?:/(?P<key>[^/]*))?(?:/rpc/(?P<version>[^/]*))?")
 _OPEN_PATH = re.compile(r"/(?:rpc/(?P<version>[^/]*))?")
+_ABSOLUTE = re.compile(r"(?:https?|wss?)://(?P<authority>[^/?#]*)(?P<path>.*)", re.IGNORECASE | re.DOTALL)
+EVERYTHING = "*"
+"""Target that names the server itself, used by OPTIONS only (RFC 9112, section 3.2.4)."""
+MIN_BLOCK_HEADER: Final = "wsnode-min-block"
+"""Header of an HTTP request with the demanded block."""
+MIN_BLOCK_PARAMETER: Final = "min_block"
+"""Parameter in the query of a handshake's URL with the demanded block."""
+HEAD_HEADER: Final = "wsnode-block"
+"""Header of an HTTP reply: the head on which the reply was computed."""
 
 
 class Caller(msgspec.Struct, frozen=True, kw_only=True):
@@ -262,3 +277,74 @@ def _wrong_way(*, socket: bool) -> HttpRequestRefusedError:
         )
     error = RpcError(INVALID_REQUEST, "this path needs a WebSocket upgrade")
     return HttpRequestRefusedError(426, error, {"Upgrade": "websocket", "Connection": "Upgrade"})
+
+
+class RequestTarget(NamedTuple):
+    """Host of a request, with its port if the client names one, and its path with the query."""
+
+    host: str
+    path: str
+
+
+def target_of(host: str, text: str) -> RequestTarget:
+    """Return the target of a request with the request target `text` and this `Host` header.
+
+    The host of a URL takes precedence over the header (RFC 9112, section 3.2.2).
+
+    Raises:
+        HttpRequestRefusedError: The URL names no host, or a user as well (RFC 9110, sections 4.2.1 and
+            4.2.4).
+    """
+    if text.startswith("/") or (match := _ABSOLUTE.fullmatch(text)) is None:
+        return RequestTarget(host, text)
+    authority, path = match["authority"], match["path"]
+    if not authority or authority.startswith(":"):
+        raise bad_request("the URL of the request names no host")
+    if "@" in authority:
+        raise bad_request("the URL of the request names a user")
+    return RequestTarget(authority, path if path.startswith("/") else f"/{path}")
+
+
+Arrival: TypeAlias = Callable[[], Awaitable[HttpRequestRefusedError | None]]
+"""Function that waits for a block; it returns None, or a refusal (503) of a late block or of many waits."""
+
+
+def demanded_by(target: str) -> str | None:
+    """Return the block demanded in the query of a handshake's target, None without a demand.
+
+    Raises:
+        HttpRequestRefusedError: The query demands several blocks.
+    """
+    query = target.partition("?")[2]
+    if MIN_BLOCK_PARAMETER not in query:
+        return None
+    found = parse_qs(query, keep_blank_values=True).get(MIN_BLOCK_PARAMETER)
+    if found is not None and len(found) > 1:
+        raise HttpRequestRefusedError(400, invalid_params(f"more than one {MIN_BLOCK_PARAMETER}"))
+    return None if found is None else found[0]
+
+
+def arrival_of(route: Route, text: str) -> Arrival:
+    """Return a function that waits for the demanded block, written as `NUMBER` or `NUMBER:HASH`.
+
+    Raises:
+        HttpRequestRefusedError: The text names no block, or the network has no blocks to wait for (400).
+    """
+    if (barrier := route.barrier) is None:
+        raise HttpRequestRefusedError(400, invalid_params("this network has no blocks to wait for"))
+    try:
+        awaited = barrier.parse(text)
+    except ValueError as error:
+        raise HttpRequestRefusedError(400, invalid_params(str(error))) from None
+    return lambda: _wait(barrier, awaited, route)
+
+
+async def _wait(barrier: BlockWaiter, awaited: Any, route: Route) -> HttpRequestRefusedError | None:
+    if barrier.has_come(awaited):
+        await trio.lowlevel.checkpoint()
+        return None
+    try:
+        await barrier.wait((awaited,), route.caller.client)
+    except RpcError as error:
+        return try_later(503, error)
+    return None

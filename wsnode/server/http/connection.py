@@ -17,15 +17,26 @@ from wsnode.jsonrpc.fast_path import FastPath
 from wsnode.jsonrpc.resource_quota import ClientId
 from wsnode.jsonrpc.work import CallMaker, CallTask, Reply, size_of
 from wsnode.server.access.api_keys import Admission
-from wsnode.server.access.min_block import HEAD_HEADER, arrival_of
-from wsnode.server.access.min_block import HEADER as MIN_BLOCK
 from wsnode.server.access.request_errors import HttpRequestRefusedError, bad_request, try_later
-from wsnode.server.access.request_target import RequestTarget, target_of
-from wsnode.server.access.router import Route
+from wsnode.server.access.router import (
+    HEAD_HEADER,
+    MIN_BLOCK_HEADER,
+    RequestTarget,
+    Route,
+    arrival_of,
+    target_of,
+)
 from wsnode.server.http.content import INFLATED_AT_ONCE, BadContentError, decode_body, encode_body
 from wsnode.server.http.fast_request import FastPost, RepeatedPost, quick_post
-from wsnode.server.http.head import Upgrade, head_size, is_no_request, wants_websocket
-from wsnode.server.http.headers import Headers, cross_origin, headers_of
+from wsnode.server.http.headers import (
+    Headers,
+    Upgrade,
+    cross_origin,
+    head_size,
+    headers_of,
+    is_no_request,
+    wants_websocket,
+)
 from wsnode.server.http.request_parser import ConnectionClosedError, RequestParser, reason_of
 from wsnode.server.http.responses import Response, refused, serialize
 from wsnode.server.http.service import METHODS, Service
@@ -34,8 +45,15 @@ from wsnode.server.scheduling.client_quota import ClientQuota
 from wsnode.server.scheduling.executor import too_many_calls
 from wsnode.server.scheduling.fair_limiter import first_turn
 from wsnode.server.scheduling.memory_quota import GUARANTEED_BYTES
-from wsnode.server.transport.chunking import PARCEL_BYTES, coalesce
-from wsnode.server.transport.transport import Transport, linger, receive_by, receive_within, send_all
+from wsnode.server.transport.transport import (
+    PARCEL_BYTES,
+    Transport,
+    coalesce,
+    linger,
+    receive_by,
+    receive_within,
+    send_all,
+)
 
 T = TypeVar("T")
 
@@ -275,7 +293,7 @@ class HttpConnection:
             body = await self._decoded(body, encoding, route.caller.client)
         if not body:
             return Response(200, headers=shared)
-        demanded = headers.only(MIN_BLOCK)
+        demanded = headers.only(MIN_BLOCK_HEADER)
         # It waits for a block that may not come in time.
         if demanded and (refusal := await self._while_there(arrival_of(route, demanded))) is not None:
             raise refusal

@@ -9,7 +9,7 @@ import zstandard
 from wsnode.jsonrpc.work import Reply, pieces_of, size_of
 from wsnode.server.limits import Limits
 from wsnode.server.scheduling.worker_pool import WorkerPool
-from wsnode.server.transport.chunking import coalesce
+from wsnode.server.transport.transport import coalesce
 
 CHUNK_BYTES = 64 * 1024
 INFLATED_AT_ONCE = 64 * 1024

@@ -13,8 +13,7 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple, Self
 
 from wsnode.jsonrpc.fast_path import FastPath
-from wsnode.server.access.min_block import HEAD_HEADER
-from wsnode.server.access.router import Route
+from wsnode.server.access.router import HEAD_HEADER, Route
 from wsnode.server.http.headers import Headers
 from wsnode.server.http.responses import Response, head_around_length
 

@@ -8,11 +8,9 @@ import trio
 from wsnode.jsonrpc.errors import invalid_request
 from wsnode.jsonrpc.resource_quota import ClientId, ResourceQuota
 from wsnode.server.access.request_errors import HttpRequestRefusedError
-from wsnode.server.access.request_target import EVERYTHING, RequestTarget
-from wsnode.server.access.router import Route, Router
-from wsnode.server.http.files import StaticFile
+from wsnode.server.access.router import EVERYTHING, RequestTarget, Route, Router
 from wsnode.server.http.headers import Headers, preflight, shared_refusal
-from wsnode.server.http.responses import JSON, Response, refused
+from wsnode.server.http.responses import JSON, Response, StaticFile, refused
 from wsnode.server.shared import Shared
 
 JSON_TYPES = (JSON, "application/json-rpc", "application/jsonrequest")

@@ -1,14 +1,22 @@
-"""Supervisor of tasks beside the connections; the failure of one must not end the node."""
+"""Supervisor of tasks beside the connections, and watchdog of the end of a process.
+
+A task that fails must not end the node, and threads must not keep a process from its end.
+"""
 
 import logging
+import os
+import threading
 import traceback
 from collections.abc import Awaitable, Callable
+from types import TracebackType
+from typing import Final, Self
 
 import trio
 
 FIRST_PAUSE = 1.0
 MAX_PAUSE = 60.0
-
+DONE: Final = 0
+_HURRY_SECONDS: Final = 0.9
 logger = logging.getLogger("wsnode.server")
 
 
@@ -45,3 +53,36 @@ def log_failure(what: str, error: Exception) -> None:
 
 def _name(work: Callable[[], Awaitable[None]]) -> str:
     return getattr(work, "__qualname__", type(work).__qualname__)
+
+
+class ShutdownWatchdog:
+    """Timer that ends the process, unless its block is left before.
+
+    For the stores the process was killed: they lose nothing that was committed.
+    """
+
+    def __init__(self) -> None:
+        self._timer: threading.Timer | None = None
+
+    def end_within(self, seconds: float) -> None:
+        """End the process after `seconds` at the latest, with status 0; replaces an earlier time."""
+        self._forget()
+        self._timer = threading.Timer(seconds, os._exit, [DONE])
+        self._timer.daemon = True
+        self._timer.start()
+
+    def hurry(self) -> None:
+        """End the process within 0.9 s, enough for running threads to end."""
+        self.end_within(_HURRY_SECONDS)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._forget()
+
+    def _forget(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()

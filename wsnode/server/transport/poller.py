@@ -19,8 +19,14 @@ import trio
 
 from wsnode._native.wire import FastPath, SocketQueue
 from wsnode.jsonrpc.method import FIRST_BUCKET_SECONDS
-from wsnode.server.transport.epoll import ARRIVED, EpollPoller, Poller, new_poller
-from wsnode.server.transport.event_loop import WaitOutcome, trio_waits_by
+from wsnode.server.transport.event_loop import (
+    ARRIVED,
+    EpollPoller,
+    Poller,
+    WaitOutcome,
+    new_poller,
+    trio_waits_by,
+)
 
 RECEIVE_BYTES = 64 * 1024
 SLICE_SECONDS = 0.002

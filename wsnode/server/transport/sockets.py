@@ -1,9 +1,10 @@
-"""Listening sockets, TCP and Unix, and accepting of their connections."""
+"""Listening sockets, TCP and Unix, their kinds, and accepting of their connections."""
 
 import os
 import socket
 import stat
 from collections.abc import Awaitable, Callable
+from enum import IntEnum
 from logging import Logger
 from pathlib import Path
 from typing import Any, Final
@@ -17,6 +18,21 @@ ACCEPTS_AT_ONCE: Final = 8
 """Connections that are accepted before other tasks run."""
 FAILURE_SECONDS: Final = 0.1
 """Seconds of pause after a connection could not be accepted."""
+
+
+class ListenerKind(IntEnum):
+    """Kind of a listening socket; it decides what is served there."""
+
+    CLIENTS = 0
+    UNIX = 1
+    """Path of the file system, whose clients are on this machine; not encrypted."""
+    OPERATORS = 2
+    """Operators' address, with their pages only; not encrypted."""
+
+
+def listener_kind(listener: socket.socket) -> ListenerKind:
+    """Return the kind of a clients' listening socket."""
+    return ListenerKind.CLIENTS if listener.family in (socket.AF_INET, socket.AF_INET6) else ListenerKind.UNIX
 
 
 def open_tcp(host: str, port: int) -> list[socket.socket]:

@@ -6,7 +6,7 @@ saves two passes through the scheduler a request (measured: a third of the time 
 
 import contextlib
 import socket
-from collections.abc import Coroutine
+from collections.abc import Coroutine, Iterable, Iterator
 from typing import Any, Protocol
 
 import trio
@@ -14,11 +14,38 @@ import trio
 from wsnode._native.wire import send_now
 from wsnode.server.transport.poller import RECEIVE_BYTES, FastConnection, Peer, Reactor, RecvSocket, Take
 
+PARCEL_BYTES = 64 * 1024
+"""Bytes that are sent in one call, or compressed without letting other threads run."""
 SHORT_BYTES = 64 * 1024
 """Bytes that are sent without letting other threads run.
 
 Beside a busy thread the loop would wait a millisecond to continue, and the copy takes 0.02 ms.
 """
+
+
+def coalesce(pieces: Iterable[bytes], most: int = PARCEL_BYTES) -> Iterator[bytes | memoryview]:
+    """Yield the bytes of `pieces` in parcels of `most` bytes.
+
+    Only the beginning of a large piece is copied; its rest is yielded as a view, however large.
+    """
+    together: list[bytes | memoryview] = []
+    size = 0
+    for piece in pieces:
+        rest = memoryview(piece)
+        if together:
+            together.append(rest[: most - size])
+            size += len(together[-1])
+            if size < most:
+                continue
+            rest = rest[len(together[-1]) :]
+            yield b"".join(together)
+            together, size = [], 0
+        if len(rest) >= most:
+            yield rest
+        elif rest:
+            together, size = [rest], len(rest)
+    if together:
+        yield b"".join(together)
 
 
 class Transport(Protocol):

@@ -11,7 +11,7 @@ from websockets.frames import CloseCode
 from wsnode.pubsub.subscription import ConnectionSubscriptions, Event, Subscription
 from wsnode.server.scheduling.client_quota import ClientQuota
 from wsnode.server.shared import Shared
-from wsnode.server.websocket.notifications import pieces_of
+from wsnode.server.websocket.encoding import encode_event
 from wsnode.server.websocket.outbox import Outbox
 
 logger = logging.getLogger("wsnode.server")
@@ -96,7 +96,7 @@ class SocketChannel:
             return
         pieces = event.encoded.get(self._encoding)
         if pieces is None:
-            pieces = pieces_of(event, self._encoding, self._shared.limits.deflate_bytes)
+            pieces = encode_event(event, self._encoding, self._shared.limits.deflate_bytes)
         self._counters.notifications += len(pieces) - 1
         connection.post(identity.join(pieces))
 

@@ -24,12 +24,11 @@ from wsnode.server.shared import Shared
 from wsnode.server.transport.transport import Transport, linger
 from wsnode.server.websocket.call_tasks import CallTasks
 from wsnode.server.websocket.channel import SocketChannel
-from wsnode.server.websocket.connection_stage import ConnectionStage
 from wsnode.server.websocket.connection_tasks import ConnectionTasks
+from wsnode.server.websocket.encoding import UNCOMPRESSED
 from wsnode.server.websocket.frames import PING, SHORT_HEADS, Framing, frame_head
-from wsnode.server.websocket.notifications import UNCOMPRESSED
 from wsnode.server.websocket.outbox import Outbox
-from wsnode.server.websocket.sender import FrameSender
+from wsnode.server.websocket.sender import ConnectionStage, FrameSender
 
 logger = logging.getLogger("wsnode.server")
 

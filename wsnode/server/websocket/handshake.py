@@ -11,11 +11,9 @@ from websockets.server import ServerProtocol
 from wsnode.jsonrpc.codec import NULL, error_reply
 from wsnode.jsonrpc.errors import RpcError, invalid_request
 from wsnode.jsonrpc.resource_quota import ClientId
-from wsnode.server.access.min_block import Arrival, arrival_of, demanded_by
 from wsnode.server.access.request_errors import HttpRequestRefusedError, bad_request, try_later
-from wsnode.server.access.request_target import target_of
-from wsnode.server.access.router import Caller, Route, Router
-from wsnode.server.websocket.deflate import factory
+from wsnode.server.access.router import Arrival, Caller, Route, Router, arrival_of, demanded_by, target_of
+from wsnode.server.websocket.encoding import factory
 from wsnode.server.websocket.frames import release_parser
 
 JSON = "application/json"

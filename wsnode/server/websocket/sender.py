@@ -1,6 +1,20 @@
-"""Sending side of a WebSocket connection: replies, control frames and notifications, in order."""
+"""Sending side of a WebSocket connection: replies, control frames and notifications, in order.
+
+The stages of a connection are passed in one direction only:
+
+| stage  | on arrival                            | on sending                                         |
+|--------|---------------------------------------|----------------------------------------------------|
+| OPEN   | messages are answered                 | replies, notifications and control frames          |
+| SAID   | discarded, until the client's close   | nothing: our close frame is the last one           |
+| OVER   | nothing is read                       | nothing; waiting bytes are sent, the stream ends   |
+| ENDING | nothing is read                       | nothing; the connection's tasks end                |
+
+`Framing.closed` is the protocol's own state: a close frame was sent or received (RFC 6455, section 7.1). A
+lost connection goes to ENDING without OVER.
+"""
 
 from collections.abc import Awaitable, Callable, Sequence
+from enum import IntEnum
 from typing import Any, Protocol
 
 import trio
@@ -12,10 +26,21 @@ from wsnode.jsonrpc.work import Reply, pieces_of, size_of
 from wsnode.pubsub.subscription import Subscription
 from wsnode.server.shared import Shared
 from wsnode.server.websocket.channel import SocketChannel
-from wsnode.server.websocket.connection_stage import ConnectionStage
-from wsnode.server.websocket.deflate import compress
+from wsnode.server.websocket.encoding import compress
 from wsnode.server.websocket.frames import CLOSE_WHOLE, PONG, Framing, text_frame
 from wsnode.server.websocket.outbox import LargeReply, Outbox
+
+
+class ConnectionStage(IntEnum):
+    """Stage of a connection."""
+
+    OPEN = 0
+    SAID = 1
+    """Our close frame has been posted."""
+    OVER = 2
+    """Everything has been sent or dropped, so the stream may end."""
+    ENDING = 3
+    """The reader has ended, and no other task may begin."""
 
 
 class SendingConnection(Protocol):

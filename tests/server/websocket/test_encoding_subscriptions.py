@@ -23,8 +23,8 @@ from wsnode.server.access.api_keys import KeyLimits
 from wsnode.server.access.keys import KeyFile, KeyFileStore
 from wsnode.server.limits import Limits
 from wsnode.server.server import RESTARTING
+from wsnode.server.websocket.encoding import UNCOMPRESSED, encode_event
 from wsnode.server.websocket.frames import text_frame
-from wsnode.server.websocket.notifications import UNCOMPRESSED, pieces_of
 
 IDENTITY = b"0x" + b"0123456789abcdef" * 2
 SUBSCRIBE = '{"jsonrpc":"2.0","id":1,"method":"subscribe","params":[%s]}'
@@ -429,7 +429,7 @@ MESSAGES = st.lists(st.tuples(TEXTS, TEXTS), min_size=1, max_size=5)
 
 @given(messages=MESSAGES, least=st.sampled_from([0, 200, 1 << 30]))
 def test_plain_frames_are_those_of_the_whole_texts(messages: list[tuple[bytes, bytes]], least: int) -> None:
-    frames = IDENTITY.join(pieces_of(Event(messages), UNCOMPRESSED, least))
+    frames = IDENTITY.join(encode_event(Event(messages), UNCOMPRESSED, least))
     assert frames == b"".join(text_frame(before + IDENTITY + after) for before, after in messages)
 
 
@@ -437,7 +437,7 @@ def test_plain_frames_are_those_of_the_whole_texts(messages: list[tuple[bytes, b
 def test_compressed_frames_say_the_same_as_plain_ones(
     messages: list[tuple[bytes, bytes]], bits: int, least: int
 ) -> None:
-    pieces = pieces_of(Event(messages), bits, least)
+    pieces = encode_event(Event(messages), bits, least)
     # One after another, as a client reads them, with an id that was not known when they were compressed.
     for identity in (IDENTITY, b"0x" + b"f" * 32, b"\xff" * IDENTITY_BYTES):
         data = identity.join(pieces)

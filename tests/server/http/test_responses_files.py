@@ -5,7 +5,7 @@ import pytest
 from tests.server.conftest import NUMBER, OpenSite, Site
 from tests.server.http.test_connection import Answer, client
 from wsnode.server.access.origin_policy import OriginPolicy
-from wsnode.server.http.files import StaticFile
+from wsnode.server.http.responses import StaticFile
 
 PAGE = StaticFile(b"<p>page</p>", "text/html; charset=utf-8", {"X-Of": "page"}, named_only=True)
 SCRIPT = StaticFile(b"let x", "text/javascript; charset=utf-8")

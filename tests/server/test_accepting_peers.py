@@ -2,7 +2,7 @@
 
 import pytest
 
-from wsnode.server.access.client_address import peer_of
+from wsnode.server.accepting import peer_of
 
 
 @pytest.mark.parametrize(

@@ -1,25 +1,45 @@
-"""Events as WebSocket frames: encoded once, in pieces to be joined by each receiver's id."""
+"""Compressed payloads, and events as WebSocket frames, encoded once for all receivers.
+
+permessage-deflate is negotiated without context takeover, so that nothing is kept between messages.
+"""
 
 import zlib
 from typing import TypeAlias
 
+from websockets.extensions.permessage_deflate import PerMessageDeflate, ServerPerMessageDeflateFactory
+
+from wsnode.jsonrpc.work import Reply, pieces_of
 from wsnode.pubsub.subscription import IDENTITY_BYTES, Event
-from wsnode.server.websocket.deflate import EMPTY_BLOCK_BYTES
+from wsnode.server.transport.transport import coalesce
 from wsnode.server.websocket.frames import COMPRESSED, TEXT_WHOLE, frame_head
 
 Pieces: TypeAlias = list[bytes]
 """Frames of an event without the ids: `identity.join(pieces)` is the text for one receiver."""
-
+EMPTY_BLOCK_BYTES = 4
+"""Bytes at the end of a sync flush that are not sent (RFC 7692, section 7.2.1)."""
 UNCOMPRESSED = 0
 """Value for no compression, in place of the bits of a compression window."""
-
 # RFC 1951, 3.2.4: what follows the bits that a sync flush ends with, and precedes bytes stored as they are.
 _STORED = IDENTITY_BYTES.to_bytes(2, "little") + (IDENTITY_BYTES ^ 0xFFFF).to_bytes(2, "little")
 # UTF-8 has no such byte, so nothing that comes behind refers to where the id stands.
 _PLACE = b"\xff" * IDENTITY_BYTES
 
 
-def pieces_of(event: Event, window_bits: int, deflate_bytes: int) -> Pieces:
+def factory() -> ServerPerMessageDeflateFactory:
+    """Return the extension factory for a handshake, without context takeover in both directions."""
+    return ServerPerMessageDeflateFactory(server_no_context_takeover=True, client_no_context_takeover=True)
+
+
+def compress(payload: Reply, extension: PerMessageDeflate) -> bytes:
+    """Return the compressed payload of a whole message; may run in any thread."""
+    # The extension's own encoder lives on the extension, which two threads must not share.
+    compressor = zlib.compressobj(level=1, wbits=-extension.local_max_window_bits)
+    pieces = [compressor.compress(piece) for piece in coalesce(pieces_of(payload))]
+    pieces.append(compressor.flush(zlib.Z_SYNC_FLUSH))
+    return b"".join(pieces)[:-EMPTY_BLOCK_BYTES]
+
+
+def encode_event(event: Event, window_bits: int, deflate_bytes: int) -> Pieces:
     """Return the frames of `event` without the receivers' ids (see `Pieces`); keep them in `event.encoded`.
 
     Frames of at least `deflate_bytes` are compressed with `window_bits`, which is UNCOMPRESSED for none.

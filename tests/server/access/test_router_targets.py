@@ -9,8 +9,7 @@ from tests.server.conftest import Gate, OpenSite, View, registry
 from tests.server.http.test_connection import ONE, RESULT, client, post
 from wsnode.server.access.origin_policy import OriginPolicy
 from wsnode.server.access.request_errors import HttpRequestRefusedError
-from wsnode.server.access.request_target import RequestTarget, target_of
-from wsnode.server.access.router import Network
+from wsnode.server.access.router import Network, RequestTarget, target_of
 from wsnode.server.server import Server
 
 

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.drawing import examples
-from wsnode.server.transport.chunking import coalesce
+from wsnode.server.transport.transport import coalesce
 
 
 @settings(max_examples=examples(300))
