@@ -99,9 +99,9 @@ FLOORS = {
     "ethereum": (
         "primitives codes state_fetchers",
         "codec state not_found",
-        "head networks system_contracts",
+        "head networks",
         "storage",
-        "snapshot execution pending_commit",
+        "snapshot execution",
         "chain",
         "appender logs",
         "tree",

@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 from bench.lib.forked import forked
 from bench.lib.peer import Peer
-from wsnode.load.latencies import percentile
+from wsnode.load.interference import percentile
 
 PACE = 0.02
 PATIENCE = 30.0

@@ -6,8 +6,7 @@ import pytest
 
 from tests.node_process import run
 from tests.vector_files import CHECKOUT
-from wsnode.ethereum.networks.page import page_section
-from wsnode.ethereum.networks.table import NETWORKS
+from wsnode.ethereum.networks.table import NETWORKS, page_section
 from wsnode.ethereum.storage.folder_kind import FolderKind
 from wsnode.node.config import ConfigurationError, FollowConfig
 from wsnode.node.config_line import follow_config

@@ -20,8 +20,8 @@ from wsnode.ethereum.codec.blocks import (
     encode_json_receipts,
     verify_with_receipts,
 )
-from wsnode.ethereum.codec.headers import block_hash
 from wsnode.ethereum.codec.rendering import render_block, render_receipts
+from wsnode.ethereum.codec.rlp import block_hash
 from wsnode.ethereum.codec.rows import block_rlp
 from wsnode.ethereum.networks.row import FROM_GENESIS
 from wsnode.ethereum.networks.table import find_network

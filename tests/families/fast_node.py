@@ -9,7 +9,7 @@ import trio
 from tests.families.built_blocks import CODE, CONTRACT, MAKERS, Block, Place
 from tests.sync.follow.world import HEADS
 from tests.upstream.providers import Answer, Error, SocketProvider
-from wsnode.ethereum.codec.headers import block_hash
+from wsnode.ethereum.codec.rlp import block_hash
 from wsnode.ethereum.head import Head
 from wsnode.ethereum.networks.table import find_network
 from wsnode.ethereum.primitives.values import BlockNumber, Hash32, hexadecimal

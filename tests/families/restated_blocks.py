@@ -22,7 +22,7 @@ from wsnode.demo.accounts import ACCOUNTS
 from wsnode.demo.genesis import CHAIN_ID, development_genesis
 from wsnode.demo.run import begin
 from wsnode.ethereum.codec.blocks import encode_json_block
-from wsnode.ethereum.codec.headers import block_hash
+from wsnode.ethereum.codec.rlp import block_hash
 from wsnode.ethereum.networks.table import find_network
 from wsnode.ethereum.primitives.values import hexadecimal
 

@@ -9,7 +9,7 @@ import trio
 
 from tests.ethereum.development.forks import MemoryClient
 from tests.ethereum.development.playground import Playground, playground
-from wsnode.ethereum.codec.headers import block_hash
+from wsnode.ethereum.codec.rlp import block_hash
 from wsnode.node.config import ConfigurationError
 from wsnode.node.services.fork_point import fetch_first
 from wsnode.upstream.errors import UpstreamError

@@ -19,8 +19,7 @@ from tests.vector_files import require_vectors
 from wsnode.ethereum.chain import Chain
 from wsnode.ethereum.codec.chain_tables import LogCriteria
 from wsnode.ethereum.head import Head
-from wsnode.ethereum.logs.index import search_logs
-from wsnode.ethereum.logs.search_result import LogMatches
+from wsnode.ethereum.logs.index import LogMatches, search_logs
 from wsnode.ethereum.snapshot import Snapshot
 from wsnode.ethereum.storage.errors import NoChainError
 from wsnode.store.environment import StoreError

@@ -5,7 +5,7 @@ import pytest
 
 from tests.sync.forks import Branch, branch, genesis, staked
 from wsnode.ethereum.chain import Chain
-from wsnode.ethereum.codec.headers import block_hash
+from wsnode.ethereum.codec.rlp import block_hash
 from wsnode.ethereum.state import InvalidBlockError
 from wsnode.sync.importer import Importer
 from wsnode.sync.progress import NullProgress

@@ -281,7 +281,7 @@ def chains(*, markdown: bool) -> None:
     from wsnode.sync.starknet.settings import STARKNET_CHAINS
 
     if markdown:
-        from wsnode.ethereum.networks.page import page_section
+        from wsnode.ethereum.networks.table import page_section
 
         click.echo(page_section(NETWORKS), nl=False)
         return

@@ -10,8 +10,7 @@ from wsnode.demo.accounts import FundedAccount
 from wsnode.demo.terminal.event_printer import EventPrinter, EventPrinterSettings
 from wsnode.ethereum.development.builder import EPOCH
 from wsnode.ethereum.development.chain import DevelopmentChain
-from wsnode.ethereum.development.control import ForkedFrom
-from wsnode.ethereum.development.fork_factory import ForkFactory
+from wsnode.ethereum.development.control import ForkedFrom, ForkFactory
 from wsnode.ethereum.development.maker import FEE_RECIPIENT
 from wsnode.ethereum.pool.order import TransactionOrder
 from wsnode.ethereum.primitives.values import Address

@@ -11,8 +11,7 @@ import trio
 from wsnode.demo.development_service import DevelopmentSettings, Refork
 from wsnode.demo.genesis import ForkSource, forked_genesis, split_block
 from wsnode.ethereum.chain import Chain
-from wsnode.ethereum.development.control import ControlError, ForkedFrom, ForkRequest
-from wsnode.ethereum.development.fork_factory import ForkedChain
+from wsnode.ethereum.development.control import ControlError, ForkedChain, ForkedFrom, ForkRequest
 from wsnode.ethereum.head import Head
 from wsnode.ethereum.primitives.values import BlockNumber, Hash32, hexadecimal
 from wsnode.ethereum.state import ChainSpec

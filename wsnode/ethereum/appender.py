@@ -9,8 +9,8 @@ import msgspec
 
 from wsnode.ethereum.chain import Chain, FinalityMarks
 from wsnode.ethereum.codec.blocks import BuiltBlock, UnverifiedBlock, VerifiedBlock, block_from_rows
+from wsnode.ethereum.execution import PendingCommit
 from wsnode.ethereum.head import Head
-from wsnode.ethereum.pending_commit import PendingCommit
 from wsnode.ethereum.primitives.values import BlockNumber, Hash32
 from wsnode.ethereum.snapshot import Snapshot
 from wsnode.ethereum.state import BlockAttributes, InvalidBlockError

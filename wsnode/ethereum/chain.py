@@ -7,9 +7,8 @@ from typing import IO, Final, Self, TypeAlias
 import msgspec
 
 from wsnode.ethereum.codec.blocks import BuiltBlock, UnverifiedBlock, VerifiedBlock
-from wsnode.ethereum.execution import Executor, ReceiptVerifier
+from wsnode.ethereum.execution import Executor, PendingCommit, ReceiptVerifier
 from wsnode.ethereum.head import Head
-from wsnode.ethereum.pending_commit import PendingCommit
 from wsnode.ethereum.primitives.values import BlockNumber, Hash32
 from wsnode.ethereum.snapshot import CallerContext, ForkBackend, Snapshot
 from wsnode.ethereum.state import ChainSpec, MissingStateError, State
@@ -17,7 +16,6 @@ from wsnode.ethereum.storage import (
     canonical,
     chain_ids,
     creation,
-    head_check,
     meta,
     side_blocks,
     state_patches,
@@ -151,11 +149,11 @@ class Chain:
                 spec.set_chain_ids(chain_ids.chain_ids(reader))
                 is_light = window.kind(reader).is_light
                 if not is_examined:
-                    head_check.require_head_rows(reader, place.path, spec, is_light=is_light)
+                    creation.require_head_rows(reader, place.path, spec, is_light=is_light)
             state = State(store, place.proved, spec, writer=writer, is_proved=is_light)
             chain = cls(place, spec, store, state, lock, durable=durable)
             if not is_light and not is_examined:
-                head_check.require_state(store, state, place.path)
+                creation.require_state(store, state, place.path)
         except BaseException:
             store.close()
             raise

@@ -9,10 +9,23 @@ import msgspec
 
 from wsnode.ethereum.codec.blocks import BuiltBlock, UnverifiedBlock, VerifiedBlock, verify_with_receipts
 from wsnode.ethereum.codec.rows import Rows
-from wsnode.ethereum.primitives.values import Hash32, hexadecimal
+from wsnode.ethereum.primitives.values import BlockNumber, Hash32, hexadecimal
 from wsnode.ethereum.state import BlockAttributes, ChainSpec, InvalidBlockError, State, StateChange
 from wsnode.ethereum.storage import side_blocks
 from wsnode.store.environment import Environment
+
+
+class PendingCommit(msgspec.Struct, frozen=True):
+    """Change of a chain that waits to be committed: blocks after its head, with the change of their state."""
+
+    blocks: Sequence[VerifiedBlock]
+    change: StateChange | None
+    """Change of the state, None in a light folder, and if there is none."""
+    root: BlockNumber | None = None
+    """Block after which the chain's blocks are removed first, None to remove none."""
+    state_root: Hash32 | None = None
+    """State root after the undoing of the block's patches, None to keep them."""
+
 
 MAX_BYTES: Final = 64 << 20
 """Maximum bytes of received blocks that wait to be verified."""

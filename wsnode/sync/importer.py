@@ -19,9 +19,9 @@ from msgspec import structs
 
 from wsnode.ethereum.chain import Chain
 from wsnode.ethereum.codec.blocks import UnverifiedBlock, decode_blocks
-from wsnode.ethereum.codec.headers import block_hash
+from wsnode.ethereum.codec.rlp import block_hash
+from wsnode.ethereum.execution import PendingCommit
 from wsnode.ethereum.head import Head
-from wsnode.ethereum.pending_commit import PendingCommit
 from wsnode.ethereum.snapshot import Snapshot
 from wsnode.ethereum.state import InvalidBlockError, StateError
 from wsnode.ethereum.storage.errors import StoreError

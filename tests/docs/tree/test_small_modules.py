@@ -15,8 +15,6 @@ KEPT = {
     "cli/bench/storm": COMMAND,
     "cli/status/report": COMMAND,
     "demo/terminal/call_tree": FULL,
-    "ethereum/live/values/call_proofs": FULL,
-    "ethereum/live/values/time_share": FULL,
     "ethereum/networks/ethereum": TABLE,
     "ethereum/rpc/logs/cursor": WIRE,
     "load/lag/drive": SUBJECT,

@@ -5,8 +5,8 @@ import pytest
 
 from wsnode.ethereum.chain import Chain
 from wsnode.ethereum.codec.blocks import decode_blocks, encode_json_block
-from wsnode.ethereum.codec.headers import block_hash
 from wsnode.ethereum.codec.rendering import render_block, render_uncle
+from wsnode.ethereum.codec.rlp import block_hash
 from wsnode.ethereum.codec.rows import block_rlp
 from wsnode.ethereum.state import ChainSpec, InvalidBlockError
 

@@ -16,8 +16,7 @@ from wsnode.demo.development_service import DevelopmentSettings
 from wsnode.demo.fork_factory import forked_from, funds_of
 from wsnode.demo.genesis import ForkSource, forked_genesis
 from wsnode.ethereum.chain import Chain
-from wsnode.ethereum.development.control import ControlError, ForkedFrom, ForkRequest
-from wsnode.ethereum.development.fork_factory import ForkedChain
+from wsnode.ethereum.development.control import ControlError, ForkedChain, ForkedFrom, ForkRequest
 from wsnode.ethereum.rpc.middlewares.state_fetching import ChainRegistry
 from wsnode.ethereum.storage.folder import ChainFolder
 from wsnode.node.config import ConfigurationError

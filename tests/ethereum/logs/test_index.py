@@ -16,13 +16,14 @@ from wsnode.ethereum.codec.chain_tables import ITSELF, locate_logs
 from wsnode.ethereum.logs.filter import LogFilter
 from wsnode.ethereum.logs.index import (
     LOGS_A_SLICE,
+    LogMatches,
     first_logs,
+    first_of,
     is_read_sooner,
     look_up_logs,
     read_logs,
     search_logs,
 )
-from wsnode.ethereum.logs.search_result import LogMatches, first_of
 from wsnode.ethereum.storage import log_entries
 from wsnode.ethereum.storage.tables import LOG_BLOCKS, LOG_INDEX, RECEIPTS, TABLES, TOTALS, number_key
 from wsnode.store.environment import Environment, Reader, Writer

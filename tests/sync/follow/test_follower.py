@@ -393,7 +393,7 @@ async def test_a_long_branch_replaces_ours_in_one_change(opened: Open) -> None:
 def invalid_block(source: Source) -> tuple[dict[str, Any], bytes]:
     """Return a block whose state root is wrong and whose hash is right, as JSON and as RLP."""
     from wsnode.ethereum.codec.blocks import encode_json_block
-    from wsnode.ethereum.codec.headers import block_hash
+    from wsnode.ethereum.codec.rlp import block_hash
 
     source.grow()
     block = source._ask("eth_getBlockByNumber", "latest", True)["result"] | {"stateRoot": f"0x{'11' * 32}"}

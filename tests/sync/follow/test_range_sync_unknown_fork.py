@@ -14,7 +14,7 @@ from tests.sync.follow.world import NOT_SAID, Source, followed, sources_of
 from tests.upstream.providers import Error
 from wsnode.demo.genesis import contracts_of, development_genesis
 from wsnode.ethereum.codec.blocks import decode_blocks, keccak256
-from wsnode.ethereum.codec.headers import KNOWN_MEMBERS, block_hash, block_number, header_members
+from wsnode.ethereum.codec.rlp import KNOWN_MEMBERS, block_hash, block_number, header_members
 from wsnode.ethereum.rpc.registry import build_registry
 from wsnode.jsonrpc.dispatcher import Dispatcher
 from wsnode.sync.follow.range_sync import FAR

@@ -19,7 +19,7 @@ from wsnode.ethereum.codec.blocks import (
     keccak256,
     verify_with_receipts,
 )
-from wsnode.ethereum.codec.headers import block_hash
+from wsnode.ethereum.codec.rlp import block_hash
 from wsnode.ethereum.codec.rows import CorruptRowError, block_rlp, header_fields
 from wsnode.ethereum.snapshot import Snapshot
 from wsnode.ethereum.state import ChainSpec, InvalidBlockError

@@ -1,6 +1,9 @@
-"""Addresses as people write them."""
+"""Addresses and hashes as people and clients write them."""
 
+from wsnode._native.wire import are_hashes
 from wsnode.ethereum.codec.blocks import keccak256
+
+__all__ = ["are_hashes", "checksummed"]
 
 
 def checksummed(address: bytes) -> str:

@@ -17,14 +17,15 @@ from wsnode.ethereum.development.clock import ClockSetting
 from wsnode.ethereum.development.control import (
     ControlError,
     DevelopmentLog,
+    ForkedChain,
     ForkedFrom,
+    ForkFactory,
     ForkRequest,
     Impersonation,
     ReorganisationRequest,
     ScheduledTransaction,
     WriteFailedError,
 )
-from wsnode.ethereum.development.fork_factory import ForkedChain, ForkFactory
 from wsnode.ethereum.development.maker import FEE_RECIPIENT, BlockMaker, written
 from wsnode.ethereum.development.next_block_overrides import NO_WISHES, NextBlockOverrides
 from wsnode.ethereum.head import Head

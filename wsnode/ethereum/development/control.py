@@ -1,10 +1,11 @@
-"""Requests to a development chain, its errors, and the accounts whose transactions need no signature."""
+"""Requests to a development chain, its errors, impersonated accounts, and forks of another chain."""
 
-from collections.abc import Callable
-from typing import Final
+from collections.abc import Awaitable, Callable
+from typing import Final, Protocol
 
 import msgspec
 
+from wsnode.ethereum.chain import Chain
 from wsnode.ethereum.head import Head, HeadChange
 from wsnode.ethereum.primitives.values import Address
 from wsnode.jsonrpc.errors import INTERNAL_ERROR, RpcError
@@ -105,3 +106,23 @@ class ForkRequest(msgspec.Struct, frozen=True):
 
     url: str | None = None
     block: int | None = None
+
+
+class ForkedChain(msgspec.Struct, frozen=True):
+    """New chain on a block of another one, not yet in use."""
+
+    chain: Chain
+    fork: ForkedFrom
+    follow: Callable[[], Awaitable[None]]
+    """Function that directs requests for state to the new chain's nodes, called once the chain is in use."""
+
+
+class ForkFactory(Protocol):
+    """Factory of chains on blocks of other chains."""
+
+    async def begin(self, forking: ForkRequest, present: ForkedFrom) -> ForkedChain | None:
+        """Return a new chain on the requested block, None if that is the `present` block.
+
+        Raises:
+            ControlError: The chain cannot begin on the requested block.
+        """

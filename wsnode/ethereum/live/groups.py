@@ -7,10 +7,18 @@ from typing import TypeVar
 from wsnode.ethereum.codec.rendering import render_each_log, render_header
 from wsnode.ethereum.codec.rows import log_values
 from wsnode.ethereum.head import Head
-from wsnode.ethereum.live.contents import BlockContentOptions, BlockRows
+from wsnode.ethereum.live.contents import (
+    ALL_RECEIPTS,
+    BlockContentOptions,
+    BlockRows,
+    Hashes,
+    ReceiptIndex,
+    render_all,
+    render_mined,
+    render_some,
+)
 from wsnode.ethereum.live.notices import Message, notification
 from wsnode.ethereum.live.position import BEGINNING, Position
-from wsnode.ethereum.live.receipts import ALL_RECEIPTS, Hashes, ReceiptIndex, render_all, render_some
 from wsnode.ethereum.live.subscription_spec import (
     STANDARD,
     BlockSpec,
@@ -20,9 +28,7 @@ from wsnode.ethereum.live.subscription_spec import (
     ReceiptSpec,
     StoredSubject,
 )
-from wsnode.ethereum.live.transactions import render_mined
-from wsnode.ethereum.logs.filter import Log, LogFilter
-from wsnode.ethereum.logs.matching import FilterIndex
+from wsnode.ethereum.logs.filter import FilterIndex, Log, LogFilter
 from wsnode.ethereum.snapshot import Snapshot
 from wsnode.pubsub.fan_out import FanOut, Group
 from wsnode.pubsub.subscription import IDENTITY_BYTES, PART_BYTES, Event, FinalNotice

@@ -21,10 +21,16 @@ from wsnode.ethereum.live.branches import (
     is_canonical,
     parent_of,
 )
-from wsnode.ethereum.live.contents import BlockContentOptions, BlockRows
+from wsnode.ethereum.live.contents import (
+    BlockContentOptions,
+    BlockRows,
+    Hashes,
+    MinedFilter,
+    render_all,
+    render_mined,
+    render_some,
+)
 from wsnode.ethereum.live.position import ALL, Position
-from wsnode.ethereum.live.receipts import Hashes, render_all, render_some
-from wsnode.ethereum.live.transactions import MinedFilter, render_mined
 from wsnode.ethereum.logs.filter import LogFilter
 from wsnode.ethereum.logs.pages import page_of_logs
 from wsnode.ethereum.primitives.values import BlockNumber, Hash32

@@ -7,8 +7,8 @@ from typing import Any, Final, Protocol
 
 import msgspec
 
+from wsnode.ethereum.live.contents import PendingIndex, TransactionFilter
 from wsnode.ethereum.live.notices import Message, notification
-from wsnode.ethereum.live.transactions import PendingIndex, TransactionFilter
 from wsnode.pubsub.fan_out import FanOut, Group
 from wsnode.pubsub.subscription import PART_BYTES, Event
 

@@ -8,7 +8,7 @@ import trio
 from wsnode.ethereum.chain import Chain
 from wsnode.ethereum.head import Head
 from wsnode.ethereum.live.branches import dropped_from, is_canonical, reorganisation
-from wsnode.ethereum.live.history.pages import ForkHistory, history_of, history_page
+from wsnode.ethereum.live.history import ForkHistory, history_of, history_page
 from wsnode.ethereum.live.notices import ReorganisationNotice
 from wsnode.ethereum.live.pages import Page, Pages
 from wsnode.ethereum.live.position import Position

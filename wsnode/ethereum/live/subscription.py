@@ -2,7 +2,7 @@
 
 from wsnode.ethereum.head import Head
 from wsnode.ethereum.live.branches import UnknownPositionError
-from wsnode.ethereum.live.history.pages import PrunedHistoryError
+from wsnode.ethereum.live.history import PrunedHistoryError
 from wsnode.ethereum.live.hub import Hub
 from wsnode.ethereum.live.notices import (
     CLOSE_UNKNOWN,

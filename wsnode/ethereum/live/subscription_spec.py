@@ -5,7 +5,7 @@ from typing import Protocol, TypeAlias
 import msgspec
 
 from wsnode.ethereum.head import Head
-from wsnode.ethereum.live.contents import BlockContentOptions
+from wsnode.ethereum.live.contents import BlockContentOptions, Hashes, MinedFilter
 from wsnode.ethereum.live.notices import Message, notification
 from wsnode.ethereum.live.pages import (
     Page,
@@ -17,8 +17,6 @@ from wsnode.ethereum.live.pages import (
     receipt_page,
 )
 from wsnode.ethereum.live.position import Position
-from wsnode.ethereum.live.receipts import Hashes
-from wsnode.ethereum.live.transactions import MinedFilter
 from wsnode.ethereum.logs.filter import LogFilter
 from wsnode.ethereum.snapshot import Snapshot
 

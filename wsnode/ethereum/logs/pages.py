@@ -7,8 +7,7 @@ import msgspec
 
 from wsnode.ethereum.codec.rendering import stored_log_texts
 from wsnode.ethereum.logs.filter import LogFilter
-from wsnode.ethereum.logs.index import first_logs
-from wsnode.ethereum.logs.search_result import BlockLogs
+from wsnode.ethereum.logs.index import BlockLogs, first_logs
 from wsnode.ethereum.primitives.values import BlockNumber
 from wsnode.store.environment import Reader
 

@@ -4,11 +4,12 @@ Source: execution-apis, src/engine/paris.md, "Payload validation" and "engine_fo
 """
 
 import logging
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
-from typing import Final, TypeAlias
+from types import TracebackType
+from typing import Final, Self, TypeAlias
 
 import msgspec
 import trio
@@ -17,8 +18,7 @@ from wsnode.ethereum.chain import Chain
 from wsnode.ethereum.codec.blocks import Payload, UnverifiedBlock
 from wsnode.ethereum.codec.rows import header_fields
 from wsnode.ethereum.head import HeadChange
-from wsnode.ethereum.payloads.fifo_lock import FifoLock
-from wsnode.ethereum.payloads.status import (
+from wsnode.ethereum.payloads.structures import (
     ACCEPTED,
     BEFORE_THE_MERGE,
     SYNCING,
@@ -37,6 +37,43 @@ from wsnode.ethereum.tree.statuses import (
     UnknownParentBlock,
     ValidBlock,
 )
+
+
+class FifoLock:
+    """Line of tickets; the first ticket holds the lock until it is given up."""
+
+    def __init__(self) -> None:
+        self._places = deque[LockTicket]()
+
+    def join(self) -> "LockTicket":
+        """Return a new ticket at the end of the line."""
+        place = LockTicket(self._places)
+        self._places.append(place)
+        return place
+
+
+class LockTicket:
+    """Place in a line, given up at the end of its `with` block."""
+
+    def __init__(self, places: "deque[LockTicket]") -> None:
+        self._places = places
+        self._is_first = trio.Event()
+        if not places:
+            self._is_first.set()
+
+    async def wait_turn(self) -> None:
+        await self._is_first.wait()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._places.remove(self)
+        if self._places:
+            self._places[0]._is_first.set()
+
 
 MAX_BLOCKS: Final = 512
 MAX_BYTES: Final = 64 << 20

@@ -10,13 +10,11 @@ from wsnode.ethereum.codec.rows import Header, header_fields
 from wsnode.ethereum.codec.transactions import PooledTransaction
 from wsnode.ethereum.head import Head, HeadChange
 from wsnode.ethereum.pool import admission, errors
-from wsnode.ethereum.pool.admission import check_admission
+from wsnode.ethereum.pool.admission import check_admission, check_following, decode_sent
 from wsnode.ethereum.pool.blobs import Blob, Blobs
 from wsnode.ethereum.pool.entry import PoolEntry, entry_of
-from wsnode.ethereum.pool.intake import check_following, decode_sent
 from wsnode.ethereum.pool.limits import DEFAULT_POOL_LIMITS, DEFAULT_POOL_RULES, PoolLimits, PoolRules
-from wsnode.ethereum.pool.pool_state import standpoint
-from wsnode.ethereum.pool.queries import PoolView
+from wsnode.ethereum.pool.queries import PoolView, standpoint
 from wsnode.ethereum.pool.sender import SenderQueue
 from wsnode.ethereum.primitives.values import Hash32
 from wsnode.ethereum.snapshot import Snapshot

@@ -10,8 +10,8 @@ import trio
 from wsnode.ethereum.appender import ExtendOutcome
 from wsnode.ethereum.codec.blocks import UnverifiedBlock
 from wsnode.ethereum.codec.rows import CorruptRowError
+from wsnode.ethereum.execution import PendingCommit
 from wsnode.ethereum.head import HeadChange
-from wsnode.ethereum.pending_commit import PendingCommit
 from wsnode.ethereum.state import StateError
 from wsnode.ethereum.storage.errors import StoreError
 from wsnode.ethereum.tree.statuses import InvalidBlock, Status

@@ -10,14 +10,13 @@ from typing import Final
 from wsnode.ethereum.appender import Appender, ExtendOutcome
 from wsnode.ethereum.chain import Chain, FinalityMarks
 from wsnode.ethereum.codec.blocks import BuiltBlock, UnverifiedBlock
+from wsnode.ethereum.execution import PendingCommit
 from wsnode.ethereum.head import Head, HeadChange
-from wsnode.ethereum.pending_commit import PendingCommit
 from wsnode.ethereum.primitives.values import BlockNumber, Hash32
 from wsnode.ethereum.snapshot import Snapshot
 from wsnode.ethereum.state import BlockAttributes, InvalidBlockError
 from wsnode.ethereum.storage.errors import StoreError
-from wsnode.ethereum.tree.branches import Branch, KnownBlocks
-from wsnode.ethereum.tree.side_blocks import SideBlock
+from wsnode.ethereum.tree.side_blocks import Branch, KnownBlocks, SideBlock
 from wsnode.ethereum.tree.statuses import (
     BelowFinalizedError,
     InvalidBlock,

@@ -12,8 +12,7 @@ from wsnode.ethereum.head import Head
 from wsnode.ethereum.primitives.values import BlockNumber, Hash32
 from wsnode.ethereum.snapshot import Snapshot
 from wsnode.ethereum.state import BoundError, InvalidBlockError
-from wsnode.ethereum.tree.branches import Branch, KnownBlocks
-from wsnode.ethereum.tree.side_blocks import SideBlock, SideBlocks, executed, unexecuted
+from wsnode.ethereum.tree.side_blocks import Branch, KnownBlocks, SideBlock, SideBlocks, executed, unexecuted
 from wsnode.ethereum.tree.statuses import DeferredBlock, InvalidBlock, Status, UnknownParentBlock, ValidBlock
 
 MAX_ABOVE: Final = 128

@@ -19,12 +19,11 @@ from wsnode.ethereum.codec.blocks import (
 from wsnode.ethereum.head import Head
 from wsnode.ethereum.networks import arbitrum
 from wsnode.ethereum.networks.row import Network
-from wsnode.ethereum.networks.rules import fork_config, rules_at
+from wsnode.ethereum.networks.rules import CANCUN_CONTRACTS, PRAGUE_CONTRACTS, fork_config, rules_at
 from wsnode.ethereum.networks.table import known_network
 from wsnode.ethereum.primitives.values import BlockNumber, Hash32, hexadecimal
 from wsnode.ethereum.state import InvalidBlockError
 from wsnode.ethereum.storage.folder import ChainFolder
-from wsnode.ethereum.system_contracts import CANCUN_CONTRACTS, PRAGUE_CONTRACTS
 from wsnode.jsonrpc.errors import METHOD_NOT_FOUND
 from wsnode.node.config import ConfigurationError
 from wsnode.store.private import make_private_folder, write_private

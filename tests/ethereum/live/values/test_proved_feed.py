@@ -45,8 +45,8 @@ from tests.live.steps import Breathe, Leave, Notice, Resume, Settle, take_common
 from tests.sync.proofs.test_fetcher import damage
 from wsnode.ethereum.chain import Chain
 from wsnode.ethereum.live.hub import Hub
-from wsnode.ethereum.live.values.cursor import StateCursor
 from wsnode.ethereum.live.values.proved_feed import ProvedStateFeed
+from wsnode.ethereum.live.values.watched_values import StateCursor
 from wsnode.ethereum.rpc.common.limits import CallLimits
 from wsnode.server.limits import Limits
 from wsnode.sync.proofs.blocks import LightFolderProofStore

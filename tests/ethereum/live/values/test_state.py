@@ -23,7 +23,7 @@ from wsnode.ethereum.chain import Chain
 from wsnode.ethereum.codec.blocks import keccak256
 from wsnode.ethereum.live.hub import Hub
 from wsnode.ethereum.live.values import feed
-from wsnode.ethereum.live.values.cursor import StateCursor
+from wsnode.ethereum.live.values.watched_values import StateCursor
 from wsnode.ethereum.rpc.common.limits import CallLimits
 from wsnode.ethereum.rpc.logs.live_values import LiveQuota
 from wsnode.jsonrpc.errors import RpcError

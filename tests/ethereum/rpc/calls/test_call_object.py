@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from wsnode.ethereum.codec.hashes import are_hashes
+from wsnode.ethereum.codec.addresses import are_hashes
 from wsnode.ethereum.rpc.calls.call_object import decode_call_object
 from wsnode.ethereum.rpc.calls.overrides import decode_block_overrides, decode_state_overrides
 

@@ -11,19 +11,23 @@ import trio
 
 from wsnode.ethereum.head import Head
 from wsnode.ethereum.live.hub import Hub
-from wsnode.ethereum.live.values.call_proofs import CallProofs
-from wsnode.ethereum.live.values.cursor import StateCursor
+from wsnode.ethereum.live.values.call_runs import (
+    MAX_ATTEMPTS,
+    CallBounds,
+    CallProofs,
+    HistoricalOutcomes,
+    TimeShare,
+)
 from wsnode.ethereum.live.values.feed import (
     LIST_BYTES,
+    SubscriberGroups,
+    announce_reorganisation,
     cursor_at,
     is_behind,
     parent_cursor,
     published_view,
 )
-from wsnode.ethereum.live.values.historical_outcomes import MAX_ATTEMPTS, HistoricalOutcomes
-from wsnode.ethereum.live.values.subscriber_groups import SubscriberGroups, announce_reorganisation
-from wsnode.ethereum.live.values.time_share import TimeShare
-from wsnode.ethereum.live.values.watched_values import BlockState, PublishedValues, place_members
+from wsnode.ethereum.live.values.watched_values import BlockState, PublishedValues, StateCursor, place_members
 from wsnode.ethereum.snapshot import Snapshot
 from wsnode.ethereum.state import (
     CancelFlag,
@@ -44,19 +48,6 @@ LINE_STEPS: Final = 256
 """Number of steps from whose states changes can be found; the engine keeps the changes of as many."""
 MAX_FETCHES: Final = 64
 """Maximum rounds of fetches for the calls of one step."""
-
-
-class CallBounds(msgspec.Struct, frozen=True):
-    """Bounds of runs: gas, values read and bytes, seconds of one run, and share of the time for all."""
-
-    gas: int
-    gas_blocks: int
-    reads: int
-    bytes: int
-    call_seconds: float
-    time_fraction: float
-    proofs: int
-    """Values that may be requested after each block of a light folder."""
 
 
 class CallWatch(SubscriberGroups):

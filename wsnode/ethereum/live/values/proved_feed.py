@@ -9,15 +9,14 @@ import trio
 from wsnode.ethereum.codec.rows import header_fields
 from wsnode.ethereum.head import Head
 from wsnode.ethereum.live.hub import Hub, ProofSource
-from wsnode.ethereum.live.values.cursor import StateCursor
-from wsnode.ethereum.live.values.feed import WatchedKeys
-from wsnode.ethereum.live.values.subscriber_groups import announce_reorganisation
+from wsnode.ethereum.live.values.feed import WatchedKeys, announce_reorganisation
 from wsnode.ethereum.live.values.watched_values import (
     ADDRESS_BYTES,
     BlockState,
     Failure,
     Key,
     PublishedValues,
+    StateCursor,
     Value,
     changes_of,
     joined,

@@ -1,23 +1,27 @@
 """Subscriptions to values of the state, and to outcomes of calls."""
 
 from abc import abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any, Generic, TypeVar
 
 from wsnode.ethereum.live.hub import Hub
 from wsnode.ethereum.live.notices import fallen_behind_notice, notification, restart_notice
 from wsnode.ethereum.live.subscription_spec import Extensions
-from wsnode.ethereum.live.values.cursor import StateCursor
-from wsnode.ethereum.live.values.feed import StateFeed, WatchedKeys, values_at
-from wsnode.ethereum.live.values.subscriber_groups import SubscriberGroups
+from wsnode.ethereum.live.values.call_runs import HistoricalOutcomes
+from wsnode.ethereum.live.values.calls import CallFeed, CallWatch, render_outcomes
+from wsnode.ethereum.live.values.feed import StateFeed, SubscriberGroups, WatchedKeys, values_at
+from wsnode.ethereum.live.values.proved_feed import ProvedStateFeed, ProvedWatchedKeys
 from wsnode.ethereum.live.values.watched_values import (
     BlockState,
     Key,
     PublishedValues,
+    StateCursor,
     Values,
     changes_of,
     render_values,
 )
+from wsnode.ethereum.state import Message
 from wsnode.pubsub.subscription import Event, EventChannel, Subscription
 
 G = TypeVar("G", bound=SubscriberGroups)
@@ -174,3 +178,107 @@ class StateSubscription(KeyedSubscription[WatchedKeys, StateFeed]):
     @property
     def _latest(self) -> StateCursor | None:
         return self._feed.cursor
+
+
+class ProvedStateSubscription(KeyedSubscription[ProvedWatchedKeys, ProvedStateFeed]):
+    """Subscription to `state` of a light folder: it waits for first values, and any may be an error."""
+
+    def end(self) -> None:
+        if self._watch is not None:
+            self._watch.once_proved.pop(self._resume, None)
+        super().end()
+
+    async def take_step(self) -> bool:
+        """Send the missing values, and go live once there are values; return False."""
+        if self._watch is None:
+            self._watch = self._feed.hold(self._keys)
+        watch = self._watch
+        if watch.place is None:
+            watch.once_proved[self._resume] = None
+            return False
+        if not self._is_new:
+            self._send_missed(watch.place, watch)
+            return False
+        before = None if self._cursor is None else await self._feed.values_at(self._cursor, self._keys)
+        if not self.ended:
+            self._send_first(watch.place, watch, before)
+        return False
+
+    def _release(self, watch: ProvedWatchedKeys) -> None:
+        self._feed.release(watch)
+
+    @property
+    def _latest(self) -> StateCursor | None:
+        if self._watch is None or self._watch.place is None:
+            return None
+        return self._watch.place.cursor
+
+
+class CallSubscription(ValueSubscription[CallWatch]):
+    """Subscription to `calls`; it goes live once all outcomes after one block are known."""
+
+    def __init__(
+        self,
+        channel: EventChannel,
+        hub: Hub,
+        feed: CallFeed,
+        key: bytes,
+        messages: Sequence[Message],
+        client: int,
+        form: Extensions,
+        cursor: StateCursor | None,
+        on_end: Callable[[], None],
+    ) -> None:
+        """Make a subscription; equal calls have equal keys. The client has those up to `cursor`, if any."""
+        super().__init__("calls", channel, hub, form, cursor, len(messages), on_end)
+        self._feed = feed
+        self._hold = partial(feed.hold, key, messages, client)
+        self._earlier: HistoricalOutcomes | None = None
+        self._look = 0
+        """Number of the first run (`CallFeed.looks`) whose outcomes are recent enough."""
+
+    def end(self) -> None:
+        self._feed.forget(self._resume)
+        if self._earlier is not None:
+            self._feed.stop_looking_back(self._earlier)
+        super().end()
+
+    async def take_step(self) -> bool:
+        """Send the missing outcomes, and go live once all are known; return False."""
+        if self._watch is None:
+            self._watch = self._hold()
+            self._look = self._feed.looks + 1
+            if self._cursor is not None:
+                self._earlier = self._feed.look_back(self._watch, self._cursor, self.values)
+        place = self._feed.place_of(self._watch)
+        if place is None or not self._is_ready():
+            self._feed.wait(self._is_ready, self._resume)
+        elif self._is_new:
+            before = None if self._earlier is None else self._earlier.digests
+            self._send_first(place, self._watch, before)
+        else:
+            self._send_missed(place, self._watch)
+        return False
+
+    def _is_ready(self) -> bool:
+        """Return True if all outcomes after a recent enough step are known."""
+        feed, earlier = self._feed, self._earlier
+        if self._watch is None or feed.cursor is None or feed.looks < self._look:
+            return False
+        return (earlier is None or earlier.is_over) and feed.table.is_complete(self._watch.number)
+
+    def _render(
+        self, place: BlockState, watch: CallWatch, before: bytes | None, *, is_complete: bool
+    ) -> bytes:
+        entries = self._feed.table.changes(watch.number, before or b"")
+        return render_outcomes(place, entries, is_complete=is_complete)
+
+    def _differs(self, watch: CallWatch, before: bytes) -> bool:
+        return bool(self._feed.table.changes(watch.number, before))
+
+    def _release(self, watch: CallWatch) -> None:
+        self._feed.release(watch)
+
+    @property
+    def _latest(self) -> StateCursor | None:
+        return None if self._watch is None else self._feed.cursor_of(self._watch)

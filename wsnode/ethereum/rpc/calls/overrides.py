@@ -5,8 +5,7 @@ from typing import Any
 
 import msgspec
 
-from wsnode.ethereum.codec.addresses import checksummed
-from wsnode.ethereum.codec.hashes import are_hashes
+from wsnode.ethereum.codec.addresses import are_hashes, checksummed
 from wsnode.ethereum.primitives.values import Address
 from wsnode.ethereum.rpc.calls.schemas import (
     BLOCK_OVERRIDES,

@@ -7,7 +7,6 @@ from typing import Any, Final
 import msgspec
 
 from wsnode.ethereum.codec.blocks import keccak256
-from wsnode.ethereum.codec.dumps import read_dump
 from wsnode.ethereum.development.chain import DevelopmentChain
 from wsnode.ethereum.not_found import header_not_found
 from wsnode.ethereum.primitives.values import Address, hexadecimal
@@ -18,7 +17,7 @@ from wsnode.ethereum.rpc.development.mining import TRUE, Steps, done
 from wsnode.ethereum.rpc.development.parameters import LenientBytes
 from wsnode.ethereum.rpc.development.schemas import ALWAYS_TRUE
 from wsnode.ethereum.snapshot import Snapshot
-from wsnode.ethereum.state import ReorganisedError
+from wsnode.ethereum.state import ReorganisedError, read_dump
 from wsnode.jsonrpc.errors import invalid_params, response_too_large
 from wsnode.jsonrpc.registry import Registry
 from wsnode.jsonrpc.work import RunInThread

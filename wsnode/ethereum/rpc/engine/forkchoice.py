@@ -9,12 +9,20 @@ import msgspec
 
 from wsnode.ethereum.chain import Chain
 from wsnode.ethereum.codec.rows import header_fields
-from wsnode.ethereum.payloads.attributes import PayloadAttributes
 from wsnode.ethereum.payloads.builds import PayloadBuilds
-from wsnode.ethereum.payloads.engine_chain import EngineChain, ForkchoiceError, StorageUnavailableError
-from wsnode.ethereum.payloads.fifo_lock import LockTicket
-from wsnode.ethereum.payloads.status import PayloadStatus
-from wsnode.ethereum.payloads.versions import PayloadFork, era_of, payload_version
+from wsnode.ethereum.payloads.engine_chain import (
+    EngineChain,
+    ForkchoiceError,
+    LockTicket,
+    StorageUnavailableError,
+)
+from wsnode.ethereum.payloads.structures import (
+    PayloadAttributes,
+    PayloadFork,
+    PayloadStatus,
+    era_of,
+    payload_version,
+)
 from wsnode.ethereum.primitives.values import Hash32, hexadecimal
 from wsnode.ethereum.rpc.common.decoding import decode_fixed
 from wsnode.ethereum.rpc.common.schemas import ANY_BYTES

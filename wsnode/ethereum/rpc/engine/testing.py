@@ -9,9 +9,8 @@ from wsnode.ethereum.building.next_block import NextBlockAttributes, continues, 
 from wsnode.ethereum.codec.rows import Header, header_fields
 from wsnode.ethereum.codec.transactions import PooledTransaction
 from wsnode.ethereum.not_found import header_not_found
-from wsnode.ethereum.payloads.build import block_value
-from wsnode.ethereum.payloads.envelope import envelope
-from wsnode.ethereum.payloads.versions import PayloadFork
+from wsnode.ethereum.payloads.builds import block_value
+from wsnode.ethereum.payloads.structures import PayloadFork, envelope
 from wsnode.ethereum.pool.entry import BLOB_TYPE
 from wsnode.ethereum.pool.pool import TransactionPool
 from wsnode.ethereum.primitives.values import Hash32

@@ -7,9 +7,9 @@ from typing import Final
 import msgspec
 
 from wsnode.ethereum.live.branches import UnknownPositionError
+from wsnode.ethereum.live.contents import TransactionFilter
 from wsnode.ethereum.live.pending_feed import PendingFeed, PendingSpec
 from wsnode.ethereum.live.position import Position
-from wsnode.ethereum.live.transactions import TransactionFilter
 from wsnode.ethereum.rpc.common.limits import CallLimits
 from wsnode.ethereum.rpc.common.lookup import require_kept
 from wsnode.ethereum.rpc.common.parameters import Flag

@@ -12,14 +12,16 @@ import msgspec
 
 from wsnode.ethereum.live.hub import Hub
 from wsnode.ethereum.live.subscription_spec import Extensions
-from wsnode.ethereum.live.values.call_subscription import CallSubscription
-from wsnode.ethereum.live.values.calls import CallBounds, CallFeed
-from wsnode.ethereum.live.values.cursor import StateCursor
+from wsnode.ethereum.live.values.call_runs import CallBounds
+from wsnode.ethereum.live.values.calls import CallFeed
 from wsnode.ethereum.live.values.feed import StateFeed
 from wsnode.ethereum.live.values.proved_feed import ProvedStateFeed
-from wsnode.ethereum.live.values.proved_subscription import ProvedStateSubscription
-from wsnode.ethereum.live.values.subscription import StateSubscription
-from wsnode.ethereum.live.values.watched_values import ADDRESS_BYTES, Key, read_values
+from wsnode.ethereum.live.values.subscription import (
+    CallSubscription,
+    ProvedStateSubscription,
+    StateSubscription,
+)
+from wsnode.ethereum.live.values.watched_values import ADDRESS_BYTES, Key, StateCursor, read_values
 from wsnode.ethereum.not_found import no_state
 from wsnode.ethereum.rpc.calls.call_object import (
     CallObject,

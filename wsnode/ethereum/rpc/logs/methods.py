@@ -9,8 +9,7 @@ from wsnode.ethereum.codec.chain_tables import LogCriteria
 from wsnode.ethereum.codec.rendering import render_each_log, stored_logs
 from wsnode.ethereum.codec.rows import log_count, log_values
 from wsnode.ethereum.logs.filter import LogFilter
-from wsnode.ethereum.logs.index import search_logs
-from wsnode.ethereum.logs.search_result import BlockLogs, LogMatches
+from wsnode.ethereum.logs.index import BlockLogs, LogMatches, search_logs
 from wsnode.ethereum.logs.upstream_logs import RANGES_OF_A_CALL, UpstreamLogSearch, filter_members
 from wsnode.ethereum.primitives.values import BlockNumber, hexadecimal
 from wsnode.ethereum.rpc.common.below_fork import (

@@ -6,11 +6,9 @@ from typing import Annotated, Any, Final
 import msgspec
 
 from wsnode.ethereum.live.block_barrier import Awaited, SeenHead
-from wsnode.ethereum.live.contents import BlockContentOptions
+from wsnode.ethereum.live.contents import BlockContentOptions, Hashes, TransactionFilter
 from wsnode.ethereum.live.position import Position
-from wsnode.ethereum.live.receipts import Hashes
 from wsnode.ethereum.live.subscription_spec import Extensions
-from wsnode.ethereum.live.transactions import TransactionFilter
 from wsnode.ethereum.rpc.common.decoding import field, kind, mismatch
 from wsnode.ethereum.rpc.common.parameters import LATEST, NumberOrTag, decode_block_number, decode_hash
 from wsnode.ethereum.rpc.logs.filter_object import (

@@ -5,13 +5,12 @@ from typing import Any, Final
 
 from wsnode.ethereum.head import Head
 from wsnode.ethereum.live.branches import UnknownPositionError, is_canonical, known_rows
-from wsnode.ethereum.live.contents import BlockContentOptions
-from wsnode.ethereum.live.history.pages import history_of, position_before, require_on_chain
+from wsnode.ethereum.live.contents import BlockContentOptions, Hashes, TransactionFilter
+from wsnode.ethereum.live.history import history_of, position_before, require_on_chain
 from wsnode.ethereum.live.hub import Hub
 from wsnode.ethereum.live.notices import named
 from wsnode.ethereum.live.pending_feed import PendingSpec
 from wsnode.ethereum.live.position import BEGINNING, Position
-from wsnode.ethereum.live.receipts import Hashes
 from wsnode.ethereum.live.subscription import PendingSubscription, StoreSubscription, SyncSubscription
 from wsnode.ethereum.live.subscription_spec import (
     BlockSpec,
@@ -21,7 +20,6 @@ from wsnode.ethereum.live.subscription_spec import (
     ReceiptSpec,
     StoredSubject,
 )
-from wsnode.ethereum.live.transactions import TransactionFilter
 from wsnode.ethereum.primitives.values import BlockNumber
 from wsnode.ethereum.rpc.common.below_fork import await_below
 from wsnode.ethereum.rpc.common.limits import CallLimits

@@ -2,9 +2,9 @@
 
 from typing import Any, Final
 
+from wsnode.ethereum.live.contents import MinedFilter, TransactionFilter
 from wsnode.ethereum.live.pending_feed import PendingSpec
 from wsnode.ethereum.live.subscription_spec import MinedSpec
-from wsnode.ethereum.live.transactions import MinedFilter, TransactionFilter
 from wsnode.ethereum.primitives.values import Address
 from wsnode.ethereum.rpc.common.decoding import ARGUMENT, decode_array, field, kind, mismatch
 from wsnode.ethereum.rpc.common.parameters import decode_address

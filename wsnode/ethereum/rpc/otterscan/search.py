@@ -10,8 +10,7 @@ import msgspec
 from wsnode.ethereum.codec.chain_tables import LogCriteria
 from wsnode.ethereum.codec.rendering import stored_receipt, stored_transaction
 from wsnode.ethereum.codec.rows import Rows, header_fields, transaction_count, transaction_hashes
-from wsnode.ethereum.logs.index import search_logs
-from wsnode.ethereum.logs.search_result import LogMatches
+from wsnode.ethereum.logs.index import LogMatches, search_logs
 from wsnode.ethereum.not_found import header_not_found
 from wsnode.ethereum.primitives.values import hexadecimal
 from wsnode.ethereum.rpc.common.below_fork import ask_below, unanswered

@@ -8,9 +8,9 @@ import msgspec
 
 from wsnode.ethereum.chain import Chain
 from wsnode.ethereum.codec.transactions import PooledTransaction
+from wsnode.ethereum.pool.admission import decode_sent
 from wsnode.ethereum.pool.entry import BLOB_TYPE
 from wsnode.ethereum.pool.errors import KnownError, PoolError
-from wsnode.ethereum.pool.intake import decode_sent
 from wsnode.ethereum.pool.limits import PoolLimits, PoolRules
 from wsnode.ethereum.pool.pool import Relay, TransactionPool
 from wsnode.ethereum.primitives.values import Hash32

@@ -9,7 +9,7 @@ import msgspec
 import trio
 
 from wsnode.ethereum.codec.blocks import UnverifiedBlock, decode_blocks, encode_json_block
-from wsnode.ethereum.codec.headers import KNOWN_MEMBERS, block_hash, block_number, header_members
+from wsnode.ethereum.codec.rlp import KNOWN_MEMBERS, block_hash, block_number, header_members
 from wsnode.ethereum.head import Head
 from wsnode.ethereum.networks.table import named, unknown_chain
 from wsnode.ethereum.primitives.values import BlockNumber, Hash32, hexadecimal

@@ -9,8 +9,7 @@ from hypothesis import strategies as st
 
 from tests.ethereum.live.growing import EMITTERS, TOPICS
 from tests.hostile.line_count import counting_lines
-from wsnode.ethereum.logs.filter import LogFilter
-from wsnode.ethereum.logs.matching import FilterIndex
+from wsnode.ethereum.logs.filter import FilterIndex, LogFilter
 
 pytestmark = pytest.mark.slow
 

@@ -13,10 +13,9 @@ import msgspec
 
 from wsnode.ethereum.head import Head
 from wsnode.ethereum.live.branches import UnknownPositionError
-from wsnode.ethereum.live.contents import BlockContentOptions
+from wsnode.ethereum.live.contents import HASH_BYTES, BlockContentOptions, Hashes
 from wsnode.ethereum.live.pages import PAGE_BYTES, Item, Page
 from wsnode.ethereum.live.position import ALL, Position
-from wsnode.ethereum.live.receipts import HASH_BYTES, Hashes
 from wsnode.ethereum.live.subscription_spec import (
     BlockSpec,
     HeaderSpec,

@@ -15,7 +15,7 @@ from tests.ethereum.rpc.middlewares.test_upstream_fallback import BELOW, PRUNED,
 from tests.live.client import Client
 from tests.live.node import LiveNode
 from wsnode.demo import exchange
-from wsnode.ethereum.live.history import pages
+from wsnode.ethereum.live import history
 from wsnode.ethereum.live.position import ALL, Position
 from wsnode.ethereum.logs import upstream_logs
 from wsnode.server.limits import Limits
@@ -82,9 +82,9 @@ async def test_what_is_told_below_is_what_the_other_chain_tells(
     if small:
         monkeypatch.setattr(upstream_logs, "RANGE_BLOCKS", 1)
         monkeypatch.setattr(upstream_logs, "RANGES", 1)
-        monkeypatch.setattr(pages, "PAGE_BYTES", 1)
-        monkeypatch.setattr(pages, "HEADERS", 1)
-        monkeypatch.setattr(pages, "BLOCKS", 1)
+        monkeypatch.setattr(history, "PAGE_BYTES", 1)
+        monkeypatch.setattr(history, "HEADERS", 1)
+        monkeypatch.setattr(history, "BLOCKS", 1)
     fork_block = market.chain.head
     for options in KINDS[kind]:
         for first in ("earliest", "0x0", "0x2", hex(fork_block - 1)):
@@ -223,11 +223,11 @@ async def test_a_connection_that_is_lost_costs_no_event(client: MemoryClient, gr
 
     def lose(method: str, params: list[Any], result: Any) -> Any:
         nonlocal lost
-        if params[0] == "0x3" and lost < pages.ATTEMPTS - 1:
+        if params[0] == "0x3" and lost < history.ATTEMPTS - 1:
             lost += 1
             raise ConnectionLostError
         return result
 
     with lying(client, lose):
         assert results(await told(grown, "newHeads", options)) == whole
-    assert lost == pages.ATTEMPTS - 1
+    assert lost == history.ATTEMPTS - 1
