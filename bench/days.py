@@ -30,7 +30,7 @@ from bench.lib import started
 from bench.lib.development import development_nodes, development_parser
 from bench.lib.nodes import Node, anonymous_bytes
 from bench.lib.peer import Peer, one_round_trip
-from wsnode.load.interference import percentile
+from wsnode.load.histogram import percentile
 from wsnode.load.machine import cpu_seconds
 from wsnode.load.node_reader import NodeReader
 

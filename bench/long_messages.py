@@ -16,7 +16,7 @@ from bench.lib.attacks import CONTRACT, simulation
 from bench.lib.nodes import Node, parser_of, print_ratios
 from bench.lib.peer import Peer, exchange, steady_client
 from wsnode.load.frames import masked_frame, request_frame
-from wsnode.load.interference import percentile
+from wsnode.load.histogram import percentile
 
 MEGABYTE = 1_000_000
 

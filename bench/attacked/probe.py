@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 from bench.lib.forked import forked
 from bench.lib.peer import Peer
-from wsnode.load.interference import percentile
+from wsnode.load.histogram import percentile
 
 PACE = 0.02
 PATIENCE = 30.0

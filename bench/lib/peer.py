@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 from bench.lib.forked import forked
 from wsnode.load.connection import connect
 from wsnode.load.frames import PONG, ReplyReader, masked_frame, request_frame
-from wsnode.load.interference import percentile
+from wsnode.load.histogram import percentile
 
 RECEIVE_BYTES = 1024 * 1024
 MAX_WAIT = 30.0

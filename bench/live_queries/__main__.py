@@ -29,7 +29,7 @@ from bench.lib.nodes import Node
 from bench.lib.peer import MAX_WAIT, Peer
 from bench.live_queries.workloads import Balances, Market, Workload, address_of
 from wsnode.load.frames import masked_frame, request_frame
-from wsnode.load.interference import percentile
+from wsnode.load.histogram import percentile
 from wsnode.load.machine import cpu_seconds, resident_bytes
 
 BATCH = 0

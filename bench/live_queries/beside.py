@@ -27,7 +27,7 @@ from bench.live_queries.__main__ import HEADS, WARM, Chain, Watchers
 from bench.live_queries.workloads import Balances
 from wsnode.load.connection import TimestampedConnection
 from wsnode.load.frames import request_frame
-from wsnode.load.interference import percentile
+from wsnode.load.histogram import percentile
 
 KINDS = "heads", "logs"
 NOTIFICATION = b'"eth_subscription"'

@@ -33,7 +33,7 @@ from tests.families.fast_node import FastNode
 from tests.node_process import Node, started
 from tests.upstream.providers import Answer, SocketProvider
 from wsnode.ethereum.primitives.values import hexadecimal
-from wsnode.load.interference import percentile
+from wsnode.load.histogram import percentile
 from wsnode.load.machine import cpu_seconds
 
 REPLACED_EACH = 100

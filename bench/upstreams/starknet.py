@@ -38,7 +38,7 @@ from bench.upstreams.heads import STARKNET, Heads
 from bench.upstreams.starknet_blocks import CHAIN_ID, BlockMaker, BlockSize, RenderedBlock
 from tests.node_process import Node, started
 from tests.upstream.providers import Error, PostProvider, SocketProvider
-from wsnode.load.interference import percentile
+from wsnode.load.histogram import percentile
 from wsnode.load.machine import cpu_seconds, resident_bytes
 
 HEADS = "7"

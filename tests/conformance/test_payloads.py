@@ -16,7 +16,7 @@ from wsnode.ethereum.chain import Chain
 from wsnode.ethereum.codec.blocks import BuiltBlock, Payload, decode_blocks, keccak256
 from wsnode.ethereum.live.hub import Hub
 from wsnode.ethereum.payloads.engine_chain import EngineChain, PayloadSidecar
-from wsnode.ethereum.payloads.structures import PayloadStatus
+from wsnode.ethereum.payloads.payload import PayloadStatus
 from wsnode.ethereum.primitives.values import Hash32, hexadecimal
 from wsnode.ethereum.tree.head_writer import LiveTree
 from wsnode.ethereum.tree.tree import BlockTree

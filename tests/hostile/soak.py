@@ -30,7 +30,7 @@ from tests.hostile.samples import FEW_VERSIONS, HEADING, MEBIBYTE, Sample, look,
 from tests.hostile.source import Scene, Source, going_on, prepared
 from tests.node_process import Node, started
 from tests.vector_files import CHECKOUT
-from wsnode.load.interference import percentile
+from wsnode.load.histogram import percentile
 
 CLIENTS = 20
 GROUPS = 2

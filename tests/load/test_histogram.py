@@ -3,8 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from wsnode.load.histogram import Histogram
-from wsnode.load.interference import percentiles
+from wsnode.load.histogram import Histogram, percentiles
 
 LATENCIES = st.lists(st.floats(min_value=0.000_1, max_value=100), min_size=1, max_size=200)
 

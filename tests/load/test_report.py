@@ -1,6 +1,6 @@
 """The lines that are printed."""
 
-from wsnode.load.interference import percentiles
+from wsnode.load.histogram import percentiles
 from wsnode.load.measured import Measurement
 from wsnode.load.report import text as report
 

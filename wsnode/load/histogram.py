@@ -4,7 +4,7 @@ A bucket is a 128th of the way from a power of two of microseconds to the next. 
 kilobytes whatever its number of latencies, and those of several processes are added up.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Final
 
 import msgspec
@@ -58,3 +58,14 @@ class Histogram(msgspec.Struct):
         for place, count in sorted(self.counts.items()):
             shift, value = place >> (_BITS + 1), place & (2 * _EXACT - 1)
             yield ((value << shift) / 1000, ((value + 1) << shift) / 1000), count
+
+
+def percentile(ordered: Sequence[float], part: float) -> float:
+    """Return a percentile, in milliseconds, of ascending latencies in seconds; NaN without latencies."""
+    return ordered[min(len(ordered) - 1, int(len(ordered) * part))] * 1000 if ordered else float("nan")
+
+
+def percentiles(latencies: Sequence[float], parts: Sequence[float] = PARTS) -> list[float]:
+    """Return p50, p90, p99 and p99.9 in milliseconds of latencies in seconds."""
+    ordered = sorted(latencies)
+    return [percentile(ordered, part) for part in parts]

@@ -8,7 +8,7 @@ import msgspec
 
 from wsnode.load.connection import LoadConnection
 from wsnode.load.frames import error_text, outcome, request_frame
-from wsnode.load.histogram import PARTS
+from wsnode.load.histogram import percentiles
 from wsnode.load.mix.samples import ChainSamples
 from wsnode.load.node_reader import NodeReader
 
@@ -68,17 +68,6 @@ def ask_steadily(clients: Sequence[SteadyConnection], done: Callable[[], bool], 
         client.latencies += [now - asked for asked in client.asked.values() if now - asked > PACE]
         client.asked.clear()
     return now - began
-
-
-def percentile(ordered: Sequence[float], part: float) -> float:
-    """Return a percentile, in milliseconds, of ascending latencies in seconds; NaN without latencies."""
-    return ordered[min(len(ordered) - 1, int(len(ordered) * part))] * 1000 if ordered else float("nan")
-
-
-def percentiles(latencies: Sequence[float], parts: Sequence[float] = PARTS) -> list[float]:
-    """Return p50, p90, p99 and p99.9 in milliseconds of latencies in seconds."""
-    ordered = sorted(latencies)
-    return [percentile(ordered, part) for part in parts]
 
 
 CONTRACT = "0x00000000000000000000000000000000c0ffee00"

@@ -5,7 +5,8 @@ from itertools import pairwise
 import pytest
 
 from tests.ethereum.development.playground import GENESIS_TIME, STRANGER, Playground, RefusedError
-from wsnode.ethereum.development.clock import BlockClock, TimeError
+from wsnode.ethereum.development.clock import BlockClock
+from wsnode.ethereum.development.control import ControlError
 
 NOW = 1_800_000_000
 
@@ -41,11 +42,11 @@ def test_blocks_of_an_interval_take_no_notice_of_the_world() -> None:
 
 def test_a_time_that_is_not_later_is_refused() -> None:
     clock = BlockClock(lambda: NOW)
-    with pytest.raises(TimeError, match=f"{NOW} is lower than or equal to previous block's timestamp"):
+    with pytest.raises(ControlError, match=f"{NOW} is lower than or equal to previous block's timestamp"):
         clock.set_next(NOW, parent=NOW)
-    with pytest.raises(TimeError, match=f"{NOW - 1} is lower than previous block's timestamp {NOW}"):
+    with pytest.raises(ControlError, match=f"{NOW - 1} is lower than previous block's timestamp {NOW}"):
         clock.set(NOW - 1, parent=NOW)
-    with pytest.raises(TimeError, match="at least 1 second"):
+    with pytest.raises(ControlError, match="at least 1 second"):
         clock.set_interval(0)
     assert clock.take(NOW) == NOW + 1
 

@@ -10,6 +10,8 @@ from typing import Final
 
 import msgspec
 
+from wsnode.ethereum.development.control import ControlError
+
 LATEST: Final = (1 << 63) - 1
 """Latest time to which the clock can be set; later blocks are one second apart."""
 
@@ -18,17 +20,9 @@ VERIFIED: Final = "as on every verified chain, a block is later than its parent"
 """Reason of the error where anvil lets time go backwards."""
 
 
-class TimeError(Exception):
-    """Error of a time that no block can have."""
-
-    def __init__(self, timestamp: int, reason: str) -> None:
-        super().__init__(reason)
-        self.timestamp = timestamp
-
-
 def _checked(timestamp: int) -> int:
     if timestamp > LATEST:
-        raise TimeError(timestamp, "The timestamp is too big")
+        raise ControlError("The timestamp is too big")
     return timestamp
 
 
@@ -54,7 +48,7 @@ class BlockClock:
         the last block.
 
         Raises:
-            TimeError: The time is later than any block's can be.
+            ControlError: The time is later than any block's can be.
         """
         offset = self.setting.offset + seconds
         if seconds:
@@ -68,11 +62,10 @@ class BlockClock:
         negative.
 
         Raises:
-            TimeError: The time is earlier than `parent`, or later than any block's can be.
+            ControlError: The time is earlier than `parent`, or later than any block's can be.
         """
         if timestamp < parent:
-            raise TimeError(
-                timestamp,
+            raise ControlError(
                 f"Timestamp error: {timestamp} is lower than previous block's timestamp {parent}; {VERIFIED}",
             )
         now, before = int(self._now()), self.setting.offset
@@ -84,11 +77,10 @@ class BlockClock:
         """Set the exact time of the block after one with time `parent`.
 
         Raises:
-            TimeError: The time is not later than `parent`, or later than any block's can be.
+            ControlError: The time is not later than `parent`, or later than any block's can be.
         """
         if timestamp <= parent:
-            raise TimeError(
-                timestamp,
+            raise ControlError(
                 f"Timestamp error: {timestamp} is lower than or equal to previous block's timestamp "
                 f"{parent}; {VERIFIED}",
             )
@@ -99,10 +91,10 @@ class BlockClock:
         ends that.
 
         Raises:
-            TimeError: The difference is 0.
+            ControlError: The difference is 0.
         """
         if seconds == 0:
-            raise TimeError(0, f"the interval is at least 1 second: {VERIFIED}")
+            raise ControlError(f"the interval is at least 1 second: {VERIFIED}")
         self.setting = msgspec.structs.replace(self.setting, interval=seconds)
 
     def next(self, parent: int) -> int:

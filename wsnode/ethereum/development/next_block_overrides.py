@@ -1,7 +1,5 @@
 """Settings of a development chain's next blocks: times, fees and limits."""
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Final
 
 import msgspec
@@ -17,7 +15,7 @@ from wsnode.ethereum.building.gas_limit import (
 from wsnode.ethereum.building.next_block import NextBlockAttributes
 from wsnode.ethereum.codec.rows import Header
 from wsnode.ethereum.development.builder import BlockBuilder, random_value
-from wsnode.ethereum.development.clock import BlockClock, ClockSetting, TimeError
+from wsnode.ethereum.development.clock import BlockClock, ClockSetting
 from wsnode.ethereum.development.control import ControlError
 from wsnode.ethereum.primitives.values import Hash32
 
@@ -94,8 +92,7 @@ class NextBlockPlans:
         Raises:
             ControlError: The time is later than any block's can be.
         """
-        with _refusing_times():
-            return self._clock.increase(seconds, parent=self._builder.tip.timestamp)
+        return self._clock.increase(seconds, parent=self._builder.tip.timestamp)
 
     def set_time(self, timestamp: int) -> int:
         """Set the clock to `timestamp`, and return the change in seconds, maybe negative.
@@ -103,8 +100,7 @@ class NextBlockPlans:
         Raises:
             ControlError: The time is earlier than the head's, or later than any block's can be.
         """
-        with _refusing_times():
-            return self._clock.set(timestamp, parent=self._builder.tip.timestamp)
+        return self._clock.set(timestamp, parent=self._builder.tip.timestamp)
 
     def set_next_timestamp(self, timestamp: int) -> None:
         """Set the exact time of the next block.
@@ -112,8 +108,7 @@ class NextBlockPlans:
         Raises:
             ControlError: The time is not later than the head's, or later than any block's can be.
         """
-        with _refusing_times():
-            self._clock.set_next(timestamp, parent=self._builder.tip.timestamp)
+        self._clock.set_next(timestamp, parent=self._builder.tip.timestamp)
 
     def set_timestamp_interval(self, seconds: int | None) -> bool:
         """Set the difference of two blocks' timestamps in seconds; return True if one was set before.
@@ -122,8 +117,7 @@ class NextBlockPlans:
             ControlError: The difference is 0.
         """
         before = self._clock.setting.interval
-        with _refusing_times():
-            self._clock.set_interval(seconds)
+        self._clock.set_interval(seconds)
         return before is not None
 
     def set_next_base_fee(self, base_fee: int) -> None:
@@ -154,11 +148,3 @@ class NextBlockPlans:
 
     def _wish(self, **members: int | Hash32) -> None:
         self._overrides = msgspec.structs.replace(self._overrides, **members)
-
-
-@contextmanager
-def _refusing_times() -> Iterator[None]:
-    try:
-        yield
-    except TimeError as error:
-        raise ControlError(str(error)) from None

@@ -21,7 +21,7 @@ from wsnode.ethereum.live.subscription_spec import (
     HeaderSpec,
     LogSpec,
     ReceiptSpec,
-    SubscriptionSpec,
+    StoredSubject,
 )
 from wsnode.ethereum.logs.filter import LogFilter
 from wsnode.ethereum.logs.upstream_logs import decode_head, fetch_head, fetch_logs
@@ -98,7 +98,7 @@ async def require_on_chain(below: ForkBackend, position: Position) -> None:
         raise UnknownPositionError(position)
 
 
-async def history_page(history: ForkHistory, subject: SubscriptionSpec, position: Position) -> Page:
+async def history_page(history: ForkHistory, subject: StoredSubject, position: Position) -> Page:
     """Return the page of events after a position, up to the last block of the other chain.
 
     Raises:
@@ -116,7 +116,7 @@ async def history_page(history: ForkHistory, subject: SubscriptionSpec, position
     raise AssertionError("the last attempt returns or raises")
 
 
-async def _page_of(history: ForkHistory, subject: SubscriptionSpec, position: Position) -> Page:
+async def _page_of(history: ForkHistory, subject: StoredSubject, position: Position) -> Page:
     match subject:
         case LogSpec():
             return await _log_page(history, subject.wanted, position)

@@ -31,7 +31,7 @@ from wsnode.ethereum.live.notices import (
 from wsnode.ethereum.live.pending_feed import PendingFeed
 from wsnode.ethereum.live.position import Position
 from wsnode.ethereum.live.replay import ReplayPages
-from wsnode.ethereum.live.subscription_spec import LogSpec, SubscriptionSpec
+from wsnode.ethereum.live.subscription_spec import LogSpec, StoredSubject
 from wsnode.ethereum.live.sync_feed import SyncFeed
 from wsnode.ethereum.primitives.values import BlockNumber, Hash32
 from wsnode.ethereum.snapshot import Snapshot
@@ -189,7 +189,7 @@ class Hub:
         """Return where a subscription can go live; None while dropped blocks are published."""
         return Position.after(self.head) if self._descent is None else None
 
-    def live_position(self, subject: SubscriptionSpec) -> Position:
+    def live_position(self, subject: StoredSubject) -> Position:
         if self._descent is not None and not isinstance(subject, LogSpec):
             return Position.after(self._descent.ancestor)
         return Position.after(self.head)

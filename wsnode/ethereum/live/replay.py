@@ -12,7 +12,7 @@ from wsnode.ethereum.live.history import ForkHistory, history_of, history_page
 from wsnode.ethereum.live.notices import ReorganisationNotice
 from wsnode.ethereum.live.pages import Page, Pages
 from wsnode.ethereum.live.position import Position
-from wsnode.ethereum.live.subscription_spec import Extensions, SubscriptionSpec, page_messages
+from wsnode.ethereum.live.subscription_spec import Extensions, StoredSubject, page_messages
 from wsnode.pubsub.subscription import Event
 
 SNAPSHOTS: Final = 16
@@ -25,7 +25,7 @@ KEPT_BYTES: Final = 4 * 1024 * 1024
 _BLOCK_BYTES: Final = 160
 """Estimated bytes of a block in a notice."""
 
-Place = tuple[SubscriptionSpec, Position, Head, Head | None]
+Place = tuple[StoredSubject, Position, Head, Head | None]
 
 
 class PageEvent:
@@ -75,7 +75,7 @@ class ReplayPages:
         self._kept_bytes = 0
 
     async def page(
-        self, subject: SubscriptionSpec, position: Position, target: Head, floor: Head | None = None
+        self, subject: StoredSubject, position: Position, target: Head, floor: Head | None = None
     ) -> PageEvent:
         """Return the page of `subject` after `position`, on the way to the block `target`.
 
@@ -106,7 +106,7 @@ class ReplayPages:
         return page
 
     async def _make(
-        self, subject: SubscriptionSpec, position: Position, target: Head, floor: Head | None
+        self, subject: StoredSubject, position: Position, target: Head, floor: Head | None
     ) -> PageEvent:
         if (history := self._history(position)) is not None:
             async with self._histories:

@@ -1,6 +1,6 @@
 """Subject of a subscription; subscriptions with equal subjects share a group."""
 
-from typing import Protocol, TypeAlias
+from typing import TypeAlias
 
 import msgspec
 
@@ -34,24 +34,6 @@ class Extensions(msgspec.Struct, frozen=True):
 
 
 STANDARD = Extensions()
-
-
-class SubscriptionSpec(Protocol):
-    """Kind, filter and form of a subscription to stored events; hashable."""
-
-    @property
-    def form(self) -> Extensions:
-        """Return the additional members of its notifications."""
-
-    @property
-    def weight(self) -> int:
-        """Return the number of addresses and topics, or of transactions, that it names."""
-
-    def page(self, view: Snapshot, position: Position, target: Head, floor: Head | None) -> Pages:
-        """Return the page of events after `position`, as the generators of `pages` do."""
-
-    def cursor(self, position: Position) -> Position:
-        """Return `position` in the form of this kind's cursors."""
 
 
 class LogSpec(msgspec.Struct, frozen=True):

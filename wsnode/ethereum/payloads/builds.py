@@ -20,7 +20,7 @@ from wsnode.ethereum.codec.rendering import render_receipts
 from wsnode.ethereum.codec.rlp import block_transactions
 from wsnode.ethereum.codec.rows import Rows, header_fields
 from wsnode.ethereum.codec.transactions import PooledTransaction
-from wsnode.ethereum.payloads.structures import PayloadAttributes, PayloadFork, era_of
+from wsnode.ethereum.payloads.payload import PayloadAttributes, PayloadFork, era_of
 from wsnode.ethereum.pool.blobs import Blob
 from wsnode.ethereum.pool.pool import TransactionPool
 from wsnode.ethereum.state import ReorganisedError

@@ -18,7 +18,7 @@ from wsnode.ethereum.chain import Chain
 from wsnode.ethereum.codec.blocks import Payload, UnverifiedBlock
 from wsnode.ethereum.codec.rows import header_fields
 from wsnode.ethereum.head import HeadChange
-from wsnode.ethereum.payloads.structures import (
+from wsnode.ethereum.payloads.payload import (
     ACCEPTED,
     BEFORE_THE_MERGE,
     SYNCING,

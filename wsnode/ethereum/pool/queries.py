@@ -110,7 +110,7 @@ class PoolView:
         return 0 if account is None else account[0]
 
     def executable(
-        self, *, base_fee: int | None = None, blob_fee: int | None = None, gas_limit: int | None = None
+        self, *, base_fee: int | None = None, gas_limit: int | None = None
     ) -> list[PooledTransaction]:
         """Return the transactions for the block after the head, in the pool's order, each account's by nonce.
 
@@ -119,7 +119,7 @@ class PoolView:
         following = self.at.space
         block = BlockSpace(
             base_fee=following.base_fee if base_fee is None else base_fee,
-            blob_fee=following.blob_fee if blob_fee is None else blob_fee,
+            blob_fee=following.blob_fee,
             gas_limit=following.gas_limit if gas_limit is None else gas_limit,
             blobs=following.blobs,
         )

@@ -13,7 +13,6 @@ MINE: Final = ("evm_mine", "anvil_mine")
 AUTOMINE: Final = ("anvil_getAutomine", "hardhat_getAutomine")
 TOPIC: Final = "77736e6f64652062656e6368206c6167" + 32 * "0"
 """"wsnode bench lag" in ASCII."""
-MAX_LOGS: Final = 10_000
 CREATION_GAS: Final = 150_000
 LOG_GAS: Final = 1_500
 

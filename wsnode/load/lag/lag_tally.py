@@ -39,9 +39,8 @@ class _Block(msgspec.Struct):
 
 
 class _Heard(msgspec.Struct):
-    """Notification and its subscribers so far, as bits."""
+    """First arrival of a notification, and its subscribers so far, as bits."""
 
-    notice: NotificationKey
     first: float
     counts: bool
     subscribers: int = 0
@@ -83,7 +82,7 @@ class LagTally:
         block = self._block(notice, at)
         found = self._open.get(notice)
         if found is None:
-            found = self._open[notice] = _Heard(notice, at, block.counts)
+            found = self._open[notice] = _Heard(at, block.counts)
             self._find_call(block, notice)
         bit = 1 << subscriber
         if found.subscribers & bit:

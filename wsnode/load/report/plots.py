@@ -14,6 +14,8 @@ from wsnode.load.report.text import client
 P50_AND_P99: Final = (("p50", ""), ("p99", " dashed"))
 """Percentiles over time, and the dashes of their lines."""
 SHORTEST_MS: Final = 1e-3
+PARTS_OF_TWO: Final = 12
+"""Bars of a distribution in a doubling of the latency."""
 HALVES: Final = 8
 """Points of the curve of percentiles for each halving of the rest."""
 
@@ -62,16 +64,16 @@ def histograms(latencies: Sequence[Histogram], noun: str = "replies") -> str:
     return chart(series, ("ms", f"% of {noun}"), across_is_logarithmic=True)
 
 
-def _density(latencies: Histogram, parts: int = 12) -> list[tuple[float, float]]:
+def _density(latencies: Histogram) -> list[tuple[float, float]]:
     """Return the latency in milliseconds and the percentage of replies for each twelfth of a power of two."""
     counts = dict[int, int]()
     for (low, high), count in latencies.buckets():
-        place = round(parts * log2(max((low + high) / 2, SHORTEST_MS)))
+        place = round(PARTS_OF_TWO * log2(max((low + high) / 2, SHORTEST_MS)))
         counts[place] = counts.get(place, 0) + count
     if not counts:
         return []
     places = range(min(counts) - 1, max(counts) + 2)
-    return [(2 ** (place / parts), 100 * counts.get(place, 0) / len(latencies)) for place in places]
+    return [(2 ** (place / PARTS_OF_TWO), 100 * counts.get(place, 0) / len(latencies)) for place in places]
 
 
 def percentile_curves(latencies: Sequence[Histogram]) -> str:

@@ -2,7 +2,7 @@
 
 from typing import Any, Final
 
-from wsnode.ethereum.payloads.structures import PayloadAttributes, Withdrawal
+from wsnode.ethereum.payloads.payload import PayloadAttributes, Withdrawal
 from wsnode.ethereum.rpc.calls.schemas import MAX_WITHDRAWALS
 from wsnode.ethereum.rpc.common.decoding import (
     decode_array,

@@ -9,7 +9,7 @@ from typing import Any, Final
 import msgspec
 
 from wsnode.ethereum.codec.transactions import blob_cells
-from wsnode.ethereum.payloads.structures import PayloadFork, blob_and_proofs, cells_and_proofs, era_of
+from wsnode.ethereum.payloads.payload import PayloadFork, blob_and_proofs, cells_and_proofs, era_of
 from wsnode.ethereum.pool.blobs import CELLS, Blob, Blobs
 from wsnode.ethereum.primitives.values import Hash32
 from wsnode.ethereum.rpc.common.decoding import decode_fixed

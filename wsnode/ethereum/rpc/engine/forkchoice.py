@@ -16,7 +16,7 @@ from wsnode.ethereum.payloads.engine_chain import (
     LockTicket,
     StorageUnavailableError,
 )
-from wsnode.ethereum.payloads.structures import (
+from wsnode.ethereum.payloads.payload import (
     PayloadAttributes,
     PayloadFork,
     PayloadStatus,

@@ -14,7 +14,7 @@ from wsnode.ethereum.codec.rendering import render_payload, render_payload_body
 from wsnode.ethereum.codec.rows import Row
 from wsnode.ethereum.payloads.builds import PayloadBuild, PayloadBuilds
 from wsnode.ethereum.payloads.engine_chain import EngineChain, PayloadSidecar, StorageUnavailableError
-from wsnode.ethereum.payloads.structures import PayloadFork, PayloadStatus, envelope, era_of, payload_version
+from wsnode.ethereum.payloads.payload import PayloadFork, PayloadStatus, envelope, era_of, payload_version
 from wsnode.ethereum.primitives.values import Hash32
 from wsnode.ethereum.rpc.common.decoding import decode_bytes, decode_fixed, decode_quantity
 from wsnode.ethereum.rpc.common.parameters import decode_hash, register_list

@@ -10,7 +10,7 @@ from wsnode.ethereum.codec.rows import Header, header_fields
 from wsnode.ethereum.codec.transactions import PooledTransaction
 from wsnode.ethereum.not_found import header_not_found
 from wsnode.ethereum.payloads.builds import block_value
-from wsnode.ethereum.payloads.structures import PayloadFork, envelope
+from wsnode.ethereum.payloads.payload import PayloadFork, envelope
 from wsnode.ethereum.pool.entry import BLOB_TYPE
 from wsnode.ethereum.pool.pool import TransactionPool
 from wsnode.ethereum.primitives.values import Hash32
