@@ -9,7 +9,7 @@ import trio
 
 from wsnode.ethereum.chain import Chain
 from wsnode.ethereum.codec.blocks import BuiltBlock
-from wsnode.ethereum.codec.headers import block_hash
+from wsnode.ethereum.codec.rlp import block_hash
 from wsnode.ethereum.networks.table import unproved_members
 from wsnode.ethereum.primitives.values import Hash32, hexadecimal
 from wsnode.ethereum.tree.head_writer import LiveTree, in_thread
