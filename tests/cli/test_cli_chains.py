@@ -9,7 +9,7 @@ from tests.vector_files import CHECKOUT
 from wsnode.ethereum.networks.table import NETWORKS, page_section
 from wsnode.ethereum.storage.folder_kind import FolderKind
 from wsnode.node.config import ConfigurationError, FollowConfig
-from wsnode.node.config_line import follow_config
+from wsnode.node.config_line import follow_config, follow_starknet_config
 from wsnode.sync.starknet.settings import STARKNET_CHAINS, starknet_chain
 
 PAGE = (CHECKOUT / "docs/reference/chains.md").read_text()
@@ -50,6 +50,17 @@ def test_no_two_chains_have_a_name_or_an_id_in_common() -> None:
     names = [name for network in NETWORKS for name in network.names]
     assert len(set(names)) == len(names)
     assert len({network.chain_id for network in NETWORKS}) == len(NETWORKS)
+
+
+@pytest.mark.parametrize("name", ["starknet-mainnet", "starknets", "starknet:", "starknet:0x"])
+def test_a_name_of_no_starknet_chain_is_refused_alike_on_a_command_line_and_in_a_file(
+    tmp_path: Path, name: str
+) -> None:
+    with pytest.raises(ConfigurationError) as refused:
+        follow_starknet_config(name, ("ws://127.0.0.1:1",), None)
+    status, words = follow(tmp_path, "--chain", name)
+    assert status == 2
+    assert str(refused.value).removeprefix("chain: ") in " ".join(words.split())
 
 
 def test_an_unknown_chain_is_wrong_usage_and_the_known_ones_are_named(tmp_path: Path) -> None:

@@ -135,9 +135,10 @@ def follow(
         raise click.UsageError("give either --chain or --genesis")
     with one_line_failures():
         from wsnode.node import config, config_line
+        from wsnode.sync.starknet.settings import is_starknet
 
         settings = serving_settings(options) | {"listen": str(address)}
-        if chain is not None and chain.startswith("starknet"):
+        if chain is not None and is_starknet(chain):
             ethereum_only = {
                 "--beacon": beacons,
                 "--head": head,

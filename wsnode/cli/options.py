@@ -121,12 +121,10 @@ class ChainName(click.ParamType[str]):
             click.BadParameter: No chain has the name.
         """
         from wsnode.ethereum.networks.table import find_network
-        from wsnode.sync.starknet.settings import OTHER_CHAIN, STARKNET_CHAINS, starknet_chain
+        from wsnode.sync.starknet.settings import is_starknet, starknet_chain
 
         try:
-            if value in STARKNET_CHAINS or value.startswith(OTHER_CHAIN):
-                return starknet_chain(value)
-            return find_network(value).name
+            return starknet_chain(value) if is_starknet(value) else find_network(value).name
         except ValueError as error:
             self.fail(str(error), param, ctx)
 

@@ -6,6 +6,7 @@ import msgspec
 
 from wsnode.upstream.address import MAX_UPSTREAMS, require_upstreams, usual_agreement
 
+PREFIX: Final = "starknet"
 STARKNET_CHAINS: Final = {"starknet": "SN_MAIN", "starknet-sepolia": "SN_SEPOLIA"}
 """Chain names of the public networks, as in `starknet_chainId`, by their names in a configuration."""
 OTHER_CHAIN: Final = "starknet:"
@@ -16,6 +17,11 @@ DEFAULT_STARKNET_WINDOW: Final = 20_000
 
 MIN_FULL_WINDOW: Final = 128
 """Minimum number of blocks kept by a full folder: branches that leave the chain below are not followed."""
+
+
+def is_starknet(name: str) -> bool:
+    """Return True if a chain's name belongs to Starknet; `starknet_chain` checks the rest of it."""
+    return name.startswith(PREFIX)
 
 
 def starknet_chain(name: str) -> str:
