@@ -189,7 +189,8 @@ FLOORS = {
     "node": (
         "listen_address signals views",
         "config",
-        "config_file config_line listen_sockets",
+        "config_file listen_sockets",
+        "config_line",
         "services",
         "chains process_group",
         "networks",

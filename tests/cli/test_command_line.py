@@ -455,14 +455,21 @@ def test_a_hangup_brings_new_limits_and_says_what_needs_a_restart(tmp_path: Path
         pass
     told = 'open = true\nlisten = "127.0.0.1:0"\n[networks.one]\ndata = "data"\n'
     file.write_text(told)
-    with started("serve", "--config", str(file)) as node, connect(node.socket_url) as connection:
+    command = ("serve", "--config", str(file), "--limit", "calls=33")
+    with started(*command) as node, connect(node.socket_url) as connection:
+
+        def limits() -> dict[str, int]:
+            connection.send('{"jsonrpc":"2.0","id":1,"method":"rpc_limits"}')
+            return dict(json.loads(connection.recv())["result"]["server"])
 
         def batch_items() -> int:
-            connection.send('{"jsonrpc":"2.0","id":1,"method":"rpc_limits"}')
-            return int(json.loads(connection.recv())["result"]["server"]["batch_items"])
+            return limits()["batch_items"]
 
         assert batch_items() == 1000
-        changes = ("batch_items = 'many'", "threads = 0", "# caf\xe9", "batch_items = 7\nlogs_results = 5")
+        changes = (
+            *("batch_items = 'many'", "threads = 0", "# caf\xe9"),
+            "batch_items = 7\nlogs_results = 5\ncalls = 44",
+        )
         for change in changes:
             file.write_bytes(f"{told}[limits]\n{change}\n".encode("latin-1"))
             node.process.send_signal(signal.SIGHUP)
@@ -473,6 +480,8 @@ def test_a_hangup_brings_new_limits_and_says_what_needs_a_restart(tmp_path: Path
         while batch_items() != 7 and time.monotonic() < end:
             time.sleep(0.02)
         assert batch_items() == 7
+        # A limit of the command line stays in place of the file's.
+        assert limits()["calls"] == 33
 
 
 def asked(url: str, **headers: str) -> int:

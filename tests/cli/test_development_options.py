@@ -125,6 +125,28 @@ def test_a_limit_that_is_none_is_wrong_usage(tmp_path: Path, limit: str, said: s
     assert not (tmp_path / "chain").exists()
 
 
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("demo",),
+        ("anvil",),
+        ("serve",),
+        ("follow", "--upstream", "ws://127.0.0.1:1"),
+        ("replica", "--journal", "redis://127.0.0.1:1"),
+    ],
+    ids=lambda command: command[0],
+)
+def test_each_command_that_runs_a_node_refuses_an_unknown_limit(
+    tmp_path: Path, command: tuple[str, ...]
+) -> None:
+    ended = run(*command, "--data", str(tmp_path / "chain"), "--limit", "body_bites=1")
+    last = ended.stderr.splitlines()[-1]
+    assert ended.returncode == 2
+    assert "--limit" in last
+    assert "body_bites: unknown setting; the nearest is body_bytes" in last
+    assert not (tmp_path / "chain").exists()
+
+
 @pytest.mark.parametrize(("order", "first"), [("fees", 1), ("fifo", 0)])
 def test_transactions_are_taken_in_the_order_that_is_chosen(order: str, first: int) -> None:
     with started("dev", "--listen", "0", "-q", "--order", order) as node:

@@ -117,21 +117,13 @@ def common(options: Mapping[str, Any]) -> DevelopmentOptions:
 
 
 def development_limits(given: Mapping[str, Any]) -> "AllLimits":
-    """Return the limits of a development chain, with the `given` values in place of its defaults.
-
-    Raises:
-        click.BadParameter: A limit's name is unknown, or its value is invalid.
-    """
+    """Return the limits of a development chain, with the valid `given` values in place of its defaults."""
     import msgspec
 
     from wsnode.ethereum.pool.limits import DEVELOPMENT_POOL_LIMITS
-    from wsnode.node.config import ConfigurationError
     from wsnode.node.config_file import AllLimits
 
-    try:
-        return AllLimits.of_table({**msgspec.to_builtins(DEVELOPMENT_POOL_LIMITS), **given})
-    except ConfigurationError as error:
-        raise click.BadParameter(str(error), param_hint="--limit") from None
+    return AllLimits.of_table({**msgspec.to_builtins(DEVELOPMENT_POOL_LIMITS), **given})
 
 
 @click.command()

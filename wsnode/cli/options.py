@@ -3,7 +3,7 @@
 import math
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from importlib import import_module
 from pathlib import Path
@@ -231,7 +231,7 @@ def guest_options(command: Command) -> Command:
 
 
 def limit_option(command: Command) -> Command:
-    """Add `limit`, values of limits by their names."""
+    """Add `limit`: valid values of limits by their names."""
     return click.option(
         "--limit",
         multiple=True,
@@ -250,7 +250,19 @@ def _numbers_by_name(
         if not separator:
             raise click.BadParameter(f"{text!r} is not NAME=VALUE")
         numbers[name] = _number(name, value)
+    if numbers:
+        _check_limits(numbers)
     return numbers
+
+
+def _check_limits(numbers: Mapping[str, float]) -> None:
+    from wsnode.node.config import ConfigurationError
+    from wsnode.node.config_file import AllLimits
+
+    try:
+        AllLimits.of_table(numbers)
+    except ConfigurationError as error:
+        raise click.BadParameter(str(error)) from None
 
 
 def _number(name: str, value: str) -> float:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from wsnode.cli.options import Command, guest_options, log_level_option
+from wsnode.cli.options import Command, guest_options, limit_option, log_level_option
 from wsnode.node.listen_address import announce_ready
 from wsnode.node.signals import hold_signals
 
@@ -31,7 +31,7 @@ def begin_node() -> None:
 
 
 def serving_options(command: Command) -> Command:
-    """Add `workers`, `open_to_all`, `log_level`, `log_format`, `origin`, `vhost` and `metrics_listen`."""
+    """Add the options of all commands that serve stored chains; `serving_settings` reads them."""
     for option in (
         click.option(
             "--metrics-listen", metavar="HOST:PORT", help="The operators' address, for metrics and health."
@@ -43,6 +43,7 @@ def serving_options(command: Command) -> Command:
             help="The form of log lines; human if not given.",
         ),
         log_level_option,
+        limit_option,
         click.option("--open", "open_to_all", is_flag=True, help="Accept any key, and the bare path /."),
         click.option(
             "--workers", type=click.IntRange(1, 64), metavar="N", help="Processes that serve; 1 if not given."
@@ -55,7 +56,8 @@ def serving_options(command: Command) -> Command:
 def serving_settings(options: Mapping[str, Any]) -> dict[str, Any]:
     """Return the settings of a `Config` from `serving_options`, without `vhost`, which is a network's."""
     as_named = {name: options[name] for name in ("workers", "log_level", "log_format", "metrics_listen")}
-    return {"open": options["open_to_all"], "origins": options["origin"], **as_named}
+    renamed = {"open": options["open_to_all"], "origins": options["origin"], "limits": options["limit"]}
+    return {**renamed, **as_named}
 
 
 def run_node(config: "Config", read_config: Callable[[], "Config"]) -> None:

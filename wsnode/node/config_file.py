@@ -117,6 +117,18 @@ class AllLimits(msgspec.Struct, frozen=True):
             raise ConfigurationError(place_of(error).removeprefix("limits.")) from error
         return cls(config.limits, config.call_limits, config.pool_limits)
 
+    @classmethod
+    def of_config(cls, config: Config, changes: Mapping[str, float]) -> "AllLimits":
+        """Return the limits of a configuration, with `changes` in place of its values.
+
+        Raises:
+            ConfigurationError: A name is unknown, or a value is out of its range.
+        """
+        table: dict[str, Any] = {}
+        for limits in (config.limits, config.call_limits, config.pool_limits):
+            table |= msgspec.to_builtins(limits)
+        return cls.of_table(table | changes)
+
 
 _LIMITS = (Limits, CallLimits, PoolLimits)
 _NETWORK = KnownNames(

@@ -1,7 +1,7 @@
 """Configuration from the options of a command line, and its reload while a node runs."""
 
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -93,8 +93,16 @@ def follow_starknet_config(
         raise ConfigurationError(str(error)) from None
 
 
-def overridden(config: Config, *, metrics_listen: str | None = None, **settings: Any) -> Config:
+def overridden(
+    config: Config,
+    *,
+    metrics_listen: str | None = None,
+    limits: Mapping[str, float] | None = None,
+    **settings: Any,
+) -> Config:
     """Return `config` with the settings of the command line that are neither None, False nor empty.
+
+    `limits` replace those of their names alone.
 
     Raises:
         ConfigurationError: A setting is invalid.
@@ -103,6 +111,16 @@ def overridden(config: Config, *, metrics_listen: str | None = None, **settings:
     given = {name: value for name, value in settings.items() if value not in (None, False, ())}
     if metrics_listen is not None:
         given["metrics"] = MetricsConfig(listen=metrics_listen)
+    if limits:
+        # Few nodes have a limit on the command line, and the others start sooner without this module.
+        from wsnode.node.config_file import AllLimits
+
+        all_limits = AllLimits.of_config(config, limits)
+        given |= {
+            "limits": all_limits.server,
+            "call_limits": all_limits.calls,
+            "pool_limits": all_limits.pool,
+        }
     try:
         config = msgspec.convert(msgspec.structs.asdict(config) | given, Config, from_attributes=True)
     except msgspec.ValidationError as error:
