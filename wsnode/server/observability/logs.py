@@ -1,6 +1,7 @@
 """Log lines: for people, or one JSON object each for programs."""
 
 import logging
+import math
 import sys
 import time
 from collections.abc import Callable
@@ -63,6 +64,32 @@ class HumanFormatter(logging.Formatter):
         return _shortened(super().formatException(ei))
 
 
+class _Window:
+    """Count of the lines in the current window of time."""
+
+    __slots__ = ("_began", "_left_out", "_seconds", "_written")
+
+    def __init__(self, seconds: float) -> None:
+        self._seconds = seconds
+        self._began, self._written, self._left_out = -math.inf, 0, 0
+
+    def passes(self, record: logging.LogRecord, now: float, most: int) -> bool:
+        """Count a line; return True for the first `most` of a window.
+
+        A line that passes gets the number of lines skipped since the last one, if there are any.
+        """
+        if now - self._began >= self._seconds:
+            self._began, self._written = now, 0
+        if self._written >= most:
+            self._left_out += 1
+            return False
+        self._written += 1
+        if self._left_out:
+            record.details = {**getattr(record, "details", {}), "left_out": self._left_out}
+            self._left_out = 0
+        return True
+
+
 class RateLimitFilter(logging.Filter):
     """Filter that passes some lines a second; the next line has the number of skipped lines.
 
@@ -73,20 +100,10 @@ class RateLimitFilter(logging.Filter):
         super().__init__()
         self._most = lines_per_second
         self._clock = clock
-        self._began, self._written, self._left_out = -1.0, 0, 0
+        self._window = _Window(1)
 
     def filter(self, record: logging.LogRecord) -> bool:
-        now = self._clock()
-        if now - self._began >= 1:
-            self._began, self._written = now, 0
-        if self._written >= self._most:
-            self._left_out += 1
-            return False
-        self._written += 1
-        if self._left_out:
-            record.details = {**getattr(record, "details", {}), "left_out": self._left_out}
-            self._left_out = 0
-        return True
+        return self._window.passes(record, self._clock(), self._most)
 
 
 SPARING = RateLimitFilter(10)
@@ -102,33 +119,13 @@ class PlaceRateFilter(logging.Filter):
         super().__init__()
         self._warnings = warnings
         self._clock = clock
-        self._places: dict[tuple[str, int], _Minute] = {}
+        self._places: dict[tuple[str, int], _Window] = {}
 
     def filter(self, record: logging.LogRecord) -> bool:
         if record.levelno < logging.WARNING and not record.exc_info:
             return True
         most = 1 if record.exc_info else self._warnings
-        minute = self._places.setdefault(_place(record), _Minute())
-        now = self._clock()
-        if now - minute.began >= 60:
-            minute.began, minute.written = now, 0
-        if minute.written >= most:
-            minute.left_out += 1
-            return False
-        minute.written += 1
-        if minute.left_out:
-            record.details = {**getattr(record, "details", {}), "left_out": minute.left_out}
-            minute.left_out = 0
-        return True
-
-
-class _Minute:
-    """Count of the lines of one place in the current minute."""
-
-    __slots__ = ("began", "left_out", "written")
-
-    def __init__(self) -> None:
-        self.began, self.written, self.left_out = -60.0, 0, 0
+        return self._places.setdefault(_place(record), _Window(60)).passes(record, self._clock(), most)
 
 
 def _place(record: logging.LogRecord) -> tuple[str, int]:
