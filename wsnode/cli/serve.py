@@ -50,14 +50,14 @@ def serve(
         if engine is not None:
             secret, first = (None if path is None else str(path) for path in (jwt_secret, genesis))
             driver = config.EngineConfig(engine, secret, first)
-        told_journal = config_line.journal_config(journal)
+        journal_config = config_line.journal_config(journal)
 
         def read_config() -> config.Config:
             section = (
                 config_file.read(file)
                 if file is not None
                 else config_line.of_folder(
-                    data or Path(), options["vhost"], engine=driver, journal=told_journal
+                    data or Path(), options["vhost"], engine=driver, journal=journal_config
                 )
             )
             address = fit_address(*placed, section.listen)

@@ -224,8 +224,8 @@ def _add_starknet_status(registry: Registry, followed: SyncService | None) -> No
             row = None if view.head is None else view.block(view.head)
             head = None if row is None else {"number": hex(view.head or 0), "hash": felt_text(row.hash)}
             return {"mode": "stored", "head": head, "upstreams": []}
-        config: dict[str, Any] = yield Await(followed.following.tell_status)
-        return config
+        reported: dict[str, Any] = yield Await(followed.following.tell_status)
+        return reported
 
 
 def _grown(network: Network, followed: SyncService) -> Network:

@@ -64,14 +64,14 @@ class _Status(msgspec.Struct):
     """Status of the followed Starknet chain of a network with two chains."""
 
 
-def lines_of(told: dict[str, Any]) -> list[str]:
+def lines_of(result: dict[str, Any]) -> list[str]:
     """Return the lines of a status.
 
     Raises:
         MalformedError: The result is no status.
     """
     with one_error():
-        status = msgspec.convert(told, _Status)
+        status = msgspec.convert(result, _Status)
     if (starknet := status.starknet) is None:
         return _chain_lines(status)
     return [*_chain_lines(status), *(f"Starknet {line}" for line in _chain_lines(starknet))]

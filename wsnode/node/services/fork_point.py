@@ -201,31 +201,31 @@ async def fetch_first(client: Client, block: int | bytes | None, *, has_children
         ConfigurationError: There is no such block, or no chain can begin on it.
         UpstreamError: The node gives no answer, or one in another form.
     """
-    config = await fetch_block(client, block)
-    name = {"blockHash": hexadecimal(config.block_hash)}
-    chain_id, _proof, receipts, absent = await _all_of(
+    fetched = await fetch_block(client, block)
+    name = {"blockHash": hexadecimal(fetched.block_hash)}
+    quantity, _proof, receipts, absent = await _all_of(
         lambda: client.ask("eth_chainId", []),
-        lambda: _require_proofs(client, name, config.number),
-        lambda: client.ask_text("eth_getBlockReceipts", [hexadecimal(config.block_hash)]),
+        lambda: _require_proofs(client, name, fetched.number),
+        lambda: client.ask_text("eth_getBlockReceipts", [hexadecimal(fetched.block_hash)]),
         lambda: _absent_contracts(client, name if has_children else None),
     )
-    header = client.read(decode_result, config.text)
-    network = _network_of(_number("chain id", chain_id))
+    header, chain_id = client.read(decode_result, fetched.text), _number("chain id", quantity)
+    network = _network_of(chain_id)
     family = "ethereum" if network is None else network.family
     try:
-        row = encode_proved_receipts(config.encoded, receipts, family)
+        row = encode_proved_receipts(fetched.encoded, receipts, family)
     except InvalidBlockError as error:
         raise UpstreamError("invalid", str(error)) from None
     if network is not None and network.family == arbitrum.FAMILY:
         # ArbOS changes its rules by its own version, which the block has.
-        rules, blobs = arbos_fork(config.text), None
+        rules, blobs = arbos_fork(fetched.text), None
     else:
-        rules, blobs = await _rules(client, header, _number("chain id", chain_id))
+        rules, blobs = await _rules(client, header, chain_id)
     return ForkBlock(
-        _number("chain id", chain_id),
-        config.number,
-        config.block_hash,
-        config.encoded,
+        chain_id,
+        fetched.number,
+        fetched.block_hash,
+        fetched.encoded,
         row,
         rules,
         blobs,
@@ -340,18 +340,12 @@ async def _rules(client: Client, header: dict[str, Any], chain_id: int) -> tuple
     """
     network, time = known_network(chain_id), _number("timestamp", header.get("timestamp"))
     if network is not None and not network.is_executed:
-        is_sealed = "seal" in network.fork_rules
-        if not is_sealed and _number("difficulty", header.get("difficulty", "0x0")):
-            raise ConfigurationError(
-                "--fork: the block is of proof of work: begin on a later one, of proof of stake"
-            )
+        if "seal" not in network.fork_rules:
+            _require_stake(header)
         return rules_at(network, time) or ("paris", None)
     settled = next((fork for member, fork in SETTLED if header.get(member) is not None), None)
     if settled is None:
-        if int(header.get("difficulty", "0x0"), 16):
-            raise ConfigurationError(
-                "--fork: the block is of proof of work: begin on a later one, of proof of stake"
-            )
+        _require_stake(header)
         return "paris", None
     if settled not in ("prague", "amsterdam"):
         return settled, None
@@ -367,6 +361,13 @@ async def _rules(client: Client, header: dict[str, Any], chain_id: int) -> tuple
     if settled == "amsterdam":
         return settled, current.blobs
     return "osaka" if OSAKA_CONTRACT in current.precompiles else "prague", current.blobs
+
+
+def _require_stake(header: dict[str, Any]) -> None:
+    if _number("difficulty", header.get("difficulty", "0x0")):
+        raise ConfigurationError(
+            "--fork: the block is of proof of work: begin on a later one, of proof of stake"
+        )
 
 
 async def _anvil_rules(client: Client) -> str:

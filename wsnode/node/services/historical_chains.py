@@ -130,18 +130,18 @@ class _Making(msgspec.Struct, frozen=True):
     """Addresses of accounts that the execution of the block reads in any case."""
 
 
-def _making(config: UpstreamBlock) -> _Making:
+def _making(block: UpstreamBlock) -> _Making:
     """Return the parts from which a block was built.
 
     Raises:
         RpcError: The block's JSON lacks one.
     """
     try:
-        members = _MEMBERS.decode(config.text)
-        transactions = transactions_of(config.encoded)
+        members = _MEMBERS.decode(block.text)
+        transactions = transactions_of(block.encoded)
         return _Making(members.attributes, transactions, members.senders, members.accounts)
     except (ValueError, OverflowError) as error:
-        raise history_unavailable(f"block {config.number} is incomplete: {error}") from None
+        raise history_unavailable(f"block {block.number} is incomplete: {error}") from None
 
 
 _MEMBERS: Final = JsonDecoder(_Members)
@@ -255,13 +255,13 @@ class HistoricalChains:
         return await trio.to_thread.run_sync(self._open, first)
 
     async def _execute(self, block: BlockName) -> ProvedHistoricalChain:
-        config = await self._asked(lambda client: fetch_block(client, block))
+        fetched = await self._asked(lambda client: fetch_block(client, block))
         # The fork's own first block is executed as well: the state before it is not here.
-        self._require_up_to(config.number, self._chain.spec.first_number)
-        first = await self._asked(partial(fetch_first, block=config.parent_hash, has_children=False))
-        past = await trio.to_thread.run_sync(self._open, first, len(config.encoded))
+        self._require_up_to(fetched.number, self._chain.spec.first_number)
+        first = await self._asked(partial(fetch_first, block=fetched.parent_hash, has_children=False))
+        past = await trio.to_thread.run_sync(self._open, first, len(fetched.encoded))
         try:
-            await _Execution(past).run(config)
+            await _Execution(past).run(fetched)
         except BaseException:
             past.discard()
             raise
@@ -311,25 +311,25 @@ class _Execution:
         self._tree = BlockTree(past.chain)
         self._rounds = self._proofs = 0
 
-    async def run(self, config: UpstreamBlock) -> None:
+    async def run(self, block: UpstreamBlock) -> None:
         """Execute the block and append it to the chain.
 
         Raises:
             RpcError: Execution gives another block hash, the state is not proved, or too much of it is read.
         """
-        made = _making(config)
+        made = _making(block)
         self._count(len(made.accounts))
         await learn(self._past.chain, self._past.fetchers.provers, made.accounts)
         while True:
             try:
-                await trio.to_thread.run_sync(self._append, config, made)
+                await trio.to_thread.run_sync(self._append, block, made)
             except MissingStateError as error:
                 self._count(len(error.accounts) + len(error.slots))
                 await self._past.fetchers.fetch(error)
             else:
                 return
 
-    def _append(self, config: UpstreamBlock, made: "_Making") -> None:
+    def _append(self, block: UpstreamBlock, made: "_Making") -> None:
         # To build the block anew checks all of it: its hash covers what follows from its execution.
         try:
             built, refused = self._built(made, frozenset())
@@ -339,11 +339,11 @@ class _Execution:
         except MissingStateError:
             raise
         except EngineError as error:
-            raise history_unavailable(f"block {config.number} cannot be executed: {error}") from None
-        if built.hash != config.block_hash:
+            raise history_unavailable(f"block {block.number} cannot be executed: {error}") from None
+        if built.hash != block.block_hash:
             reason = refused[0][1] if refused else f"its hash would be {hexadecimal(built.hash)}"
             raise history_unavailable(
-                f"block {config.number} does not follow from its parent's state: {reason}"
+                f"block {block.number} does not follow from its parent's state: {reason}"
             )
         self._tree.accept(built)
         self._tree.store_pending()
