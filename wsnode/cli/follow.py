@@ -5,7 +5,6 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from wsnode.cli.imports import read_genesis
 from wsnode.cli.options import (
     ChainName,
     JournalUrl,
@@ -195,7 +194,7 @@ def follow(
             )
 
         given = read_config()
-        begin(data, read_genesis(genesis), follow_settings.kind)
+        begin(data, genesis, follow_settings.kind)
         run_node(given, read_config)
 
 
@@ -208,13 +207,13 @@ def require_folder(data: Path) -> None:
         raise click.UsageError(NO_CHECKPOINT)
 
 
-def begin(data: Path, genesis: bytes | None, kind: "FolderKind") -> None:
-    """Begin the chain of a genesis in a folder, or check that the folder has this genesis and kind."""
+def begin(data: Path, genesis: Path | None, kind: "FolderKind") -> None:
+    """Begin the chain of a genesis file in a folder, or check that the folder has this genesis and kind."""
     from wsnode.ethereum.chain import Chain
-    from wsnode.node.chains import ETHEREUM_FOLDER
+    from wsnode.node.chains import ETHEREUM_FOLDER, read_genesis
 
     if genesis is not None:
-        with Chain.open(data / ETHEREUM_FOLDER, genesis, writer=True, kind=kind):
+        with Chain.open(data / ETHEREUM_FOLDER, read_genesis(genesis), writer=True, kind=kind):
             pass
 
 
@@ -262,7 +261,7 @@ def replica(
             )
 
         given = read_config()
-        begin(data, read_genesis(genesis), FULL)
+        begin(data, genesis, FULL)
         run_node(given, read_config)
 
 

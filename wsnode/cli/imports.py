@@ -39,7 +39,7 @@ def import_ethereum(files: Sequence[str], data: Path, genesis: Path | None, jour
         import trio
 
         from wsnode.ethereum.chain import Chain
-        from wsnode.node.chains import ETHEREUM_FOLDER
+        from wsnode.node.chains import ETHEREUM_FOLDER, read_genesis
         from wsnode.node.config_line import journal_config
         from wsnode.sync.importer import import_files
 
@@ -136,19 +136,3 @@ def announce_starknet_head(chain: "StarknetChain") -> None:
         head = None if snapshot.head is None else snapshot.block(snapshot.head)
         if head is not None:
             announce_head(f"{snapshot.head} {felt_text(head.hash)}")
-
-
-def read_genesis(path: Path | None) -> bytes | None:
-    """Return the bytes of a genesis file, None if none is named.
-
-    Raises:
-        ConfigurationError: The file cannot be read.
-    """
-    from wsnode.ethereum.storage.folder import MAX_GENESIS_BYTES
-    from wsnode.node.config import ConfigurationError
-    from wsnode.untrusted.files import read_file
-
-    try:
-        return None if path is None else read_file(path, MAX_GENESIS_BYTES)
-    except OSError as error:
-        raise ConfigurationError(f"{path}: {error.strerror}") from error

@@ -73,13 +73,9 @@ def genesis_of(network: NetworkConfig) -> bytes | None:
     Raises:
         ConfigurationError: Its file cannot be read.
     """
-    genesis = None
-    if network.engine is not None:
-        from wsnode.node.services.engine import read_genesis
-
-        genesis = read_genesis(network.engine)
+    genesis = None if network.engine is None else read_genesis(network.engine.genesis)
     if network.replica is not None and network.replica.genesis is not None:
-        genesis = _read(Path(network.replica.genesis))
+        genesis = read_genesis(network.replica.genesis)
     if genesis is None and network.follow is not None and network.follow.chain is not None:
         from wsnode.ethereum.networks.table import find_network
 
@@ -121,11 +117,16 @@ def _starknet_head(chain: "StarknetChain") -> str | None:
         return None if row is None else f"{view.head} {felt_text(row.hash)}"
 
 
-def _read(genesis: Path) -> bytes:
+def read_genesis(file: Path | str | None) -> bytes | None:
+    """Return the bytes of a genesis file, None if none is named.
+
+    Raises:
+        ConfigurationError: The file cannot be read.
+    """
     try:
-        return read_file(genesis, MAX_GENESIS_BYTES)
+        return None if file is None else read_file(Path(file), MAX_GENESIS_BYTES)
     except OSError as error:
-        raise ConfigurationError(f"{genesis}: {error.strerror}") from error
+        raise ConfigurationError(f"{file}: {error.strerror}") from error
 
 
 def makers(network: NetworkConfig) -> str:

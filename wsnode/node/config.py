@@ -316,22 +316,14 @@ class NetworkConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     @property
     def rates_at(self) -> JournalAddress | None:
         """Return the address of the journal that counts rates of keys, None if this node counts alone."""
-        journal_settings = self.replica or self.journal
-        return (
-            None
-            if journal_settings is None or not journal_settings.shared_rates
-            else journal_settings.address
-        )
+        shared = self.replica or self.journal
+        return shared.address if shared is not None and shared.shared_rates else None
 
     @property
     def filters_at(self) -> JournalAddress | None:
         """Return the address of the journal that keeps filters, None if this node keeps its own."""
-        journal_settings = self.replica or self.journal
-        return (
-            None
-            if journal_settings is None or not journal_settings.shared_filters
-            else journal_settings.address
-        )
+        shared = self.replica or self.journal
+        return shared.address if shared is not None and shared.shared_filters else None
 
     @property
     def is_live(self) -> bool:

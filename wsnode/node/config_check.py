@@ -4,11 +4,10 @@ from collections.abc import Iterator, Set
 from contextlib import suppress
 from pathlib import Path
 
-from wsnode.node.chains import ETHEREUM_FOLDER, STARKNET_FOLDER, genesis_of, makers
+from wsnode.node.chains import ETHEREUM_FOLDER, STARKNET_FOLDER, genesis_of, makers, read_genesis
 from wsnode.node.config import Config, ConfigurationError, EngineConfig, MetricsConfig, NetworkConfig
 from wsnode.node.listen_address import ListenAddress, ListenError
 from wsnode.node.running import tls_of
-from wsnode.node.services.engine import read_genesis
 from wsnode.server.access.jwt import SecretError, read_secret
 
 
@@ -57,7 +56,7 @@ def _of_network(network: NetworkConfig) -> Iterator[str]:
 
 def _of_engine(engine: EngineConfig) -> Iterator[str]:
     try:
-        read_genesis(engine)
+        read_genesis(engine.genesis)
     except ConfigurationError as error:
         yield f"engine.genesis: {error}"
     secret = None if engine.jwt_secret is None else Path(engine.jwt_secret)

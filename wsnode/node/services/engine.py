@@ -12,14 +12,12 @@ from wsnode.ethereum.pool.blobs import Blobs
 from wsnode.ethereum.pool.pool import TransactionPool
 from wsnode.ethereum.rpc.engine.methods import engine_registry
 from wsnode.ethereum.rpc.engine.schemas import MAX_VALUES
-from wsnode.ethereum.storage.folder import MAX_GENESIS_BYTES
 from wsnode.ethereum.tree.head_writer import LiveTree
 from wsnode.node.config import ConfigurationError, EngineConfig, NetworkConfig
 from wsnode.server.access.jwt import JwtVerifier, SecretError, read_secret
 from wsnode.server.access.router import Network, Port
 from wsnode.server.limits import MIB, Limits
 from wsnode.server.shared import MetricValue
-from wsnode.untrusted.files import read_file
 
 SECRET_FILE: Final = "jwt.hex"
 CONNECTIONS: Final = 100
@@ -85,18 +83,6 @@ def engine_limits(limits: Limits) -> Limits:
         parameter_values=max(limits.parameter_values, MAX_VALUES),
         reply_bytes=max(limits.reply_bytes, REPLY_BYTES),
     )
-
-
-def read_genesis(engine: EngineConfig) -> bytes | None:
-    """Return the bytes of the genesis file, None if none is configured.
-
-    Raises:
-        ConfigurationError: The file cannot be read.
-    """
-    try:
-        return None if engine.genesis is None else read_file(Path(engine.genesis), MAX_GENESIS_BYTES)
-    except OSError as error:
-        raise ConfigurationError(f"{engine.genesis}: {error.strerror}") from error
 
 
 def _tokens(folder: Path, engine: EngineConfig) -> JwtVerifier:
