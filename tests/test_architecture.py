@@ -133,8 +133,8 @@ FLOORS = {
     ),
     "starknet": (
         "felt native block",
-        "body errors block_id diff_source",
-        "diff_json classes trust",
+        "body errors block_id diff_json",
+        "classes trust",
         "storage",
         "roots followed",
         "snapshot verification",

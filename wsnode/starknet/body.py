@@ -133,7 +133,8 @@ class _Outcome(msgspec.Struct, frozen=True):
 _decode_event_list = JsonDecoder(_EventList).decode
 _decode_outcome = JsonDecoder(_Outcome).decode
 _decode_source = JsonDecoder(_Source).decode
-_decode_body = JsonDecoder(StoredBody).decode
+decode_body = JsonDecoder(StoredBody).decode
+"""Return a body out of its stored text."""
 
 
 def stored_body(block: bytes, proof: StarknetBlockProof, status: str | None = None) -> bytes:
@@ -168,11 +169,6 @@ def accepted_on_l1(text: bytes) -> bytes:
     for member in (b'"status":"%b"', b'"finality_status":"%b"'):
         text = text.replace(member % ACCEPTED_ON_L2.encode(), member % ACCEPTED_ON_L1.encode())
     return text
-
-
-def decode_body(text: bytes) -> StoredBody:
-    """Decode the stored text of a body."""
-    return _decode_body(text)
 
 
 def events_of(receipt: msgspec.Raw) -> list[StoredEvent]:

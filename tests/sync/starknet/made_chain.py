@@ -15,7 +15,7 @@ from trio_websocket import ConnectionClosed
 
 from tests.upstream.providers import Error, SocketProvider
 from wsnode.starknet.classes.decode import decode_class
-from wsnode.starknet.diff_source import decode_state_diff
+from wsnode.starknet.diff_json import decode_state_diff
 from wsnode.starknet.felt import felt_bytes, felt_text
 from wsnode.starknet.native import RefusedBlockError, StarknetTries, verify_starknet_block
 

@@ -10,7 +10,7 @@ import msgspec
 from msgspec import UNSET, UnsetType
 
 from wsnode.starknet.block import StarknetHeader, StateDiff
-from wsnode.starknet.diff_source import decode_state_diff
+from wsnode.starknet.diff_json import decode_state_diff
 from wsnode.starknet.dump.header_members import header_members
 from wsnode.starknet.dump.receipt_block import has_receipts
 from wsnode.starknet.felt import felt_bytes

@@ -6,7 +6,7 @@ import msgspec
 
 from wsnode.ethereum.primitives.values import BlockNumber
 from wsnode.starknet.body import StoredBody, decode_body, stored_body
-from wsnode.starknet.diff_source import decode_state_diff
+from wsnode.starknet.diff_json import decode_state_diff
 from wsnode.starknet.dump.header_members import header_members
 from wsnode.starknet.felt import ZERO, Felt, decode_felt, felt_bytes, felt_text
 from wsnode.starknet.followed import PRE_CONFIRMED, PreConfirmedBlock

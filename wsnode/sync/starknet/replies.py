@@ -8,7 +8,7 @@ import msgspec
 from wsnode.ethereum.head import Head
 from wsnode.ethereum.primitives.values import BlockNumber, Hash32
 from wsnode.starknet.block import StarknetHeader, UnverifiedStarknetBlock
-from wsnode.starknet.diff_source import decode_state_diff
+from wsnode.starknet.diff_json import decode_state_diff
 from wsnode.starknet.dump.header_members import header_members
 from wsnode.starknet.felt import Felt, decode_felt, felt_bytes, felt_text, short_string
 from wsnode.untrusted.decoding import JsonDecoder, MalformedError

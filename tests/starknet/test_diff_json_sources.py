@@ -9,8 +9,14 @@ from hypothesis import strategies as st
 from tests.starknet.models import ordered
 from tests.vector_files import require_vectors
 from wsnode.starknet.block import InvalidStateDiffError, StateDiff
-from wsnode.starknet.diff_json import decode_flat, filtered, flat_diff, nested_diff, state_diff
-from wsnode.starknet.diff_source import decode_state_diff
+from wsnode.starknet.diff_json import (
+    decode_flat,
+    decode_state_diff,
+    filtered,
+    flat_diff,
+    nested_diff,
+    state_diff,
+)
 from wsnode.starknet.felt import PRIME
 
 felts = st.integers(0, PRIME - 1).map(lambda number: number.to_bytes(32, "big"))
