@@ -31,7 +31,7 @@ def test_the_page_has_each_section_once() -> None:
 @pytest.mark.parametrize("part", sections())
 def test_a_section_is_under_a_heading_with_its_name(part: str) -> None:
     section = (DOCS / PAGE).read_text().partition(f"<!-- settings: {part} -->")[0].rpartition("\n## ")[2]
-    assert section.startswith("Of the node" if part == ROOT else f"`[{part}]`\n")
+    assert section.startswith("Settings of the node" if part == ROOT else f"`[{part}]`\n")
 
 
 def test_the_tables_have_the_settings_that_a_file_may_have() -> None:
