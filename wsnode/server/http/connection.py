@@ -1,7 +1,6 @@
 """HTTP/1.1 requests on one connection, one after another: JSON-RPC by POST, pages and files by GET.
 
-`quick_post` reads plain requests that have arrived whole, h11 all others; they take turns between requests
-only.
+`quick_post` reads plain requests that have arrived whole, h11 all others, one or the other for each request.
 """
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -106,8 +105,7 @@ class HttpConnection:
     async def run(self, data: bytes) -> Upgrade | None:
         """Serve requests, beginning with the bytes `data`, until either side ends the connection.
 
-        Returns the request for WebSocket, after which the transport stays open; None if the connection has
-        ended.
+        Returns the request for WebSocket, with an open transport, or None if the connection has ended.
         """
         self._ahead = data
         self._begin_serving()
@@ -313,11 +311,7 @@ class HttpConnection:
     async def _response(
         self, route: Route, headers: Headers, shared: Mapping[str, str], answered: tuple[Reply, Any]
     ) -> Response:
-        """Return the response to a request with `headers`; `answered` is a reply and its moment.
-
-        Raises:
-            HttpRequestRefusedError: Too many bytes of replies wait to be read (503).
-        """
+        """Return the response with a reply; raise a refusal (503) if too many replies wait to be read."""
         answer, moment = answered
         size = size_of(answer)
         if not self._service.shared.waiting.allows(self.client, size):
@@ -351,10 +345,7 @@ class HttpConnection:
     def _try_fast_path(
         self, route: Route, fast_path: FastPath | None, body: bytes
     ) -> tuple[bytes, Any] | None:
-        """Return the engine's reply to a body and the moment of its data.
-
-        Returns None if a handler must answer.
-        """
+        """Return the engine's reply and the moment of its data, None if a handler must answer."""
         if fast_path is None:
             return None
         dispatcher, began = route.dispatcher, perf_counter()
@@ -400,21 +391,13 @@ class HttpConnection:
             raise HttpRequestRefusedError(bad.status, invalid_request(bad.message)) from None
 
     async def _finish(self, task: CallTask, client: ClientId | None) -> Reply | None:
-        """Return the reply of a slow call, None for a notification.
-
-        Raises:
-            ConnectionClosedError: The client disconnected before.
-        """
+        """Return the reply of a slow call, None for a notification."""
         shared = self._service.shared
         quota = ClientQuota(shared, client)
         return await self._while_there(lambda: shared.executor.finish(task, client, quota))
 
     async def _while_there(self, work: Callable[[], Awaitable[T]]) -> T:
-        """Return the result of `work()`, which is cancelled if the client leaves.
-
-        Raises:
-            ConnectionClosedError: The client left.
-        """
+        """Return the result of `work()`; cancel it and raise ConnectionClosedError if the client leaves."""
         results: list[T] = []
 
         async def watch(scope: trio.CancelScope) -> None:
@@ -460,12 +443,7 @@ class HttpConnection:
             self._turn_began, self._turn_seconds = perf_counter(), self._limits.slice_seconds
 
     async def _next_bytes(self) -> bytes:
-        """Return the bytes that arrive next.
-
-        Raises:
-            ConnectionClosedError: The client has disconnected or was silent for too long, or another
-                connection took the place of this one.
-        """
+        """Return the bytes that arrive next; raise ConnectionClosedError at the end or after silence."""
         scope = trio.CancelScope(deadline=trio.current_time() + self._limits.idle_seconds)
         self._service.idle[scope] = self.client
         self._service.shared.counters.http_serving -= 1
