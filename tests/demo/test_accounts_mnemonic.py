@@ -1,7 +1,6 @@
 """The accounts of phrases, against those that other tools print."""
 
-from wsnode.demo.accounts import ADDRESSES, MNEMONIC, SECRETS, derived
-from wsnode.demo.mnemonic import secrets
+from wsnode.demo.accounts import ADDRESSES, MNEMONIC, SECRETS, derived, secrets
 
 # Of twenty, the last, as hardhat prints it.
 LAST = "8626f6940e2eb28930efb4cef49b2d1f2c9c1199"

@@ -57,7 +57,7 @@ def read_hardfork(
 
 def read_path(_context: click.Context, _option: click.Parameter, text: str) -> tuple[str, tuple[int, ...]]:
     """Return a derivation path as its text and as numbers."""
-    from wsnode.demo.mnemonic import derivation_path
+    from wsnode.demo.accounts import derivation_path
 
     try:
         return text, derivation_path(text)

@@ -11,13 +11,31 @@ from typing import Final, Protocol
 
 import msgspec
 
-from wsnode.demo.terminal.printable import address
+from wsnode.ethereum.codec.addresses import checksummed
 from wsnode.ethereum.codec.rows import Header
 from wsnode.ethereum.head import Head
 from wsnode.ethereum.primitives.values import hexadecimal
+from wsnode.untrusted import decoding
 
+SHOWN_CHARACTERS: Final = 300
+"""Maximum characters of a text, such as a contract's reason of a failure."""
 LAST_SECOND: Final = 253_402_300_799
 """End of the year 9999 in seconds since 1970; later dates have other forms."""
+
+
+def printable(text: str, most: int = SHOWN_CHARACTERS) -> str:
+    """Return a text without control sequences for a terminal, cut to `most` characters."""
+    shown = decoding.printable(text[:most])
+    return shown if len(text) <= most else f"{shown}…"
+
+
+def address(text: str) -> str:
+    """Return an address with its checksum, any other text without control sequences."""
+    try:
+        content = bytes.fromhex(text.removeprefix("0x"))
+    except ValueError:
+        return printable(text)
+    return checksummed(content) if len(content) == 20 else printable(text)
 
 
 class Receipt(msgspec.Struct, rename="camel", frozen=True):

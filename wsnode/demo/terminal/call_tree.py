@@ -6,8 +6,8 @@ from typing import Final
 
 import msgspec
 
+from wsnode.demo.terminal.blocks import address, printable
 from wsnode.demo.terminal.console_log import CONSOLE, line_of
-from wsnode.demo.terminal.printable import address, printable
 
 MAX_LINES: Final = 1000
 MAX_DEPTH: Final = 128

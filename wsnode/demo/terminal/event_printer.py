@@ -7,10 +7,9 @@ from typing import Any, Final
 
 import msgspec
 
-from wsnode.demo.terminal.blocks import BlockForm, DefaultForm, Receipt
+from wsnode.demo.terminal.blocks import BlockForm, DefaultForm, Receipt, address, printable
 from wsnode.demo.terminal.call_tree import read_call, tree_lines
 from wsnode.demo.terminal.console_log import line_of
-from wsnode.demo.terminal.printable import address, printable
 from wsnode.ethereum.chain import Chain
 from wsnode.ethereum.codec.addresses import checksummed
 from wsnode.ethereum.codec.rendering import stored_receipt
