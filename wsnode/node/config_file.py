@@ -127,7 +127,7 @@ class AllLimits(msgspec.Struct, frozen=True):
         table: dict[str, Any] = {}
         for limits in (config.limits, config.call_limits, config.pool_limits):
             table |= msgspec.to_builtins(limits)
-        return cls.of_table(table | changes)
+        return cls.of_table({**table, **changes})
 
 
 _LIMITS = (Limits, CallLimits, PoolLimits)
