@@ -1,7 +1,8 @@
 """The pages' links in the site lead to files and folders of the tree, as code hosts show them.
 
-MkDocs knows pages below docs/ alone. So the README becomes a page, a source file that a page links to becomes
-a page with its text, and a folder a page with its list; links are rewritten to lead there.
+MkDocs knows pages below docs/ alone. So the README and other Markdown files beside docs/ become pages, a
+source file that a page links to becomes a page with its text, and a folder a page with its list; links are
+rewritten to lead there.
 """
 
 import posixpath
@@ -46,6 +47,8 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
     for place in _linked():
         if place.is_dir():
             add(_address(place), _list(place))
+        elif _is_page_beside_docs(place):
+            add(_address(place), place.read_text())
         elif _is_source(place):
             add(_address(place), _text(place))
             if not place.is_relative_to(DOCS):
@@ -56,7 +59,7 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
 def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Files) -> str:
     """Return the text of a page, its links leading to where their files are in the site."""
     address = page.file.src_uri
-    origin = README if address == README_PAGE else DOCS / address
+    origin = _origin(address)
     if not origin.exists():
         return markdown
 
@@ -72,11 +75,22 @@ def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Fil
 
 def _linked() -> list[Path]:
     """Return the files and folders that pages link to."""
-    found = set()
-    for page in (README, *DOCS.rglob("*.md")):
+    pages = [README, *DOCS.rglob("*.md")]
+    found = set[Path]()
+    for page in pages:
         links = _LINK.findall(_CODE.sub("", page.read_text()))
-        found |= {(page.parent / link).resolve() for link in links}
+        new = {(page.parent / link).resolve() for link in links} - found
+        found |= new
+        pages += filter(_is_page_beside_docs, new)
     return sorted(place for place in found if place.exists())
+
+
+def _origin(address: str) -> Path:
+    """Return the file of a page of the site, which may be absent."""
+    if address == README_PAGE:
+        return README
+    beside = CHECKOUT / address
+    return beside if _is_page_beside_docs(beside) else DOCS / address
 
 
 def _address(place: Path) -> str:
@@ -91,6 +105,11 @@ def _address(place: Path) -> str:
 def _below(place: Path) -> str:
     """Return a path below docs/, or else below the checkout."""
     return place.relative_to(DOCS if place.is_relative_to(DOCS) else CHECKOUT).as_posix()
+
+
+def _is_page_beside_docs(place: Path) -> bool:
+    is_beside = place != README and not place.is_relative_to(DOCS)
+    return place.suffix == ".md" and is_beside and place.is_file()
 
 
 def _is_source(place: Path) -> bool:

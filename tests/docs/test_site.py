@@ -23,7 +23,8 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     if (mkdocs := shutil.which("mkdocs")) is None:
         pytest.skip("no `mkdocs`: `pip install -e '.[docs]'`")
     folder = tmp_path_factory.mktemp("site")
-    command = [mkdocs, "build", "--strict", "--quiet", "--site-dir", str(folder)]
+    # With `--quiet` a warning would not end the build.
+    command = [mkdocs, "build", "--strict", "--site-dir", str(folder)]
     built = subprocess.run(command, cwd=CHECKOUT, capture_output=True, text=True, check=False)
     assert built.returncode == 0, built.stderr
     return folder
