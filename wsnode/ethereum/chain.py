@@ -204,7 +204,6 @@ class Chain:
 
     @property
     def head(self) -> Head:
-        """Return the committed head."""
         with self.snapshot() as snapshot:
             return snapshot.head
 

@@ -28,7 +28,6 @@ class Head(msgspec.Struct, frozen=True):
         return cls(BlockNumber(block.number), Hash32(block.hash))
 
     def members(self) -> dict[str, str]:
-        """Return number and hash as members of a JSON object."""
         return {"number": hex(self.number), "hash": hexadecimal(self.hash)}
 
     def __str__(self) -> str:

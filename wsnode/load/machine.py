@@ -32,7 +32,6 @@ class BenchContext(NamedTuple):
 
     @property
     def words(self) -> str:
-        """Return the date, the machine and the versions as one line."""
         cores = "1 core" if self.cores == 1 else f"{self.cores} cores"
         memory = f"{self.memory_bytes / (1 << 30):.1f} GiB"
         return f"{self.date}, client on {self.machine}, {cores}, {memory}, {self.system}; {self.client}"

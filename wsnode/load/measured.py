@@ -94,7 +94,7 @@ class Measurement(msgspec.Struct):
         self.seconds, self.busy, self.machine = seconds, [client.process], client.machine
 
     def merge(self, other: "Measurement") -> None:
-        """Add the results of another process at the same time."""
+        """Add the results of a process that ran at the same time."""
         self.seconds = max(self.seconds, other.seconds)
         for method, latencies in other.latencies.items():
             self.latencies.setdefault(method, Histogram()).merge(latencies)
@@ -112,7 +112,7 @@ class Measurement(msgspec.Struct):
         self.usage += other.usage
 
     def follow(self, later: "Measurement") -> None:
-        """Add the results of a later run."""
+        """Add the results of a run that followed this one."""
         before, self.seconds = self.seconds, 0.0
         offset = round(before / self.slice_seconds)
         busiest = sorted(later.busy or self.busy, reverse=True)

@@ -28,7 +28,6 @@ class MixPlan(msgspec.Struct, frozen=True):
 
     @property
     def most_connections(self) -> int:
-        """Return the maximum number of connections at the same time."""
         return self.pattern.connections if self.ramp is None else self.ramp.most_connections(self.pattern)
 
 

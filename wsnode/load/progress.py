@@ -47,7 +47,6 @@ class RunProgress:
         self._beats[beat.process] = beat
 
     def line(self) -> str:
-        """Return time, rate since the last line, requests in flight, p99 and errors in words."""
         beats = self._beats.values()
         at, replies = max(beat.at for beat in beats), sum(beat.replies for beat in beats)
         before, counted = self._shown

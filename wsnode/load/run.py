@@ -148,7 +148,6 @@ class PatternRunner:
         """True if the user has asked for the end, or a node has stopped answering."""
 
     def step(self, number: int, value: float, pattern: LoadSettings) -> RampStep:
-        """Return the results of a step of a ramp on the node of that number."""
         try:
             measured = self.run(number, pattern)
         except ConnectionError as error:

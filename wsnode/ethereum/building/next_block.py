@@ -60,7 +60,6 @@ class BlockPlan(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def gas(self) -> int:
-        """Return the sum of its transactions' gas limits, in gas."""
         return sum(transaction.gas for transaction in self.transactions)
 
     def build(self, state: State) -> BuiltBlock:

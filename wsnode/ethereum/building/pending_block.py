@@ -111,7 +111,7 @@ class PendingBlockBuilder:
         return built
 
     def read(self, view: Snapshot, answer: Callable[[BuiltBlock], Answer]) -> Answer | Steps[Answer]:
-        """Return `answer` of the pending block, or steps that build the block and return it."""
+        """Return `answer(block)` for the pending block, or steps that build the block first."""
         current = self._current(view.head.hash, view.state.state_root, view.spec.chain_id)
         return self._read_later(view, answer) if current is None else answer(current)
 

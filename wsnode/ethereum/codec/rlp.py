@@ -148,7 +148,6 @@ def _header(encoded: bytes) -> tuple[int, int] | None:
 
 
 def _end_of_item(encoded: bytes, start: int) -> int:
-    """Return the offset at which the item at `start` ends."""
     return sum(content(encoded, start))
 
 

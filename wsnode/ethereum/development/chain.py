@@ -276,7 +276,6 @@ class DevelopmentChain(BlockMaker):
                     self._pool.drop(Hash32(transaction.hash))
 
     async def drop_all(self) -> None:
-        """Remove every transaction from the pool."""
         async with self._lock:
             self._pool.clear()
 

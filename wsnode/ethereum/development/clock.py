@@ -102,7 +102,7 @@ class BlockClock:
         return max(min(self._chosen(parent), LATEST), parent + 1)
 
     def take(self, parent: int) -> int:
-        """Return the timestamp of a block being made; an exact time is used up by it."""
+        """Return the timestamp of a block being made, and end the setting of an exact time."""
         timestamp = self.next(parent)
         if self.setting.next_exact is not None:
             self.set(self.setting.next_exact)

@@ -60,7 +60,7 @@ class NextBlockPlans:
         self._clock.setting, self._overrides = setting, overrides
 
     def next_block(self, head: Header) -> NextBlockAttributes:
-        """Return the attributes, other than those that follow from `head`, of a block made on it now."""
+        """Return the attributes of a block made on `head` now, apart from those that follow from `head`."""
         overrides = self._overrides
         return NextBlockAttributes(
             timestamp=self._clock.next(head.timestamp),

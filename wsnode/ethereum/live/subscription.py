@@ -43,7 +43,6 @@ class StoreSubscription(Subscription):
 
     @property
     def weight(self) -> int:
-        """Return the number of addresses and topics, or of transactions, that it names."""
         return self._subject.weight
 
     def end(self) -> None:

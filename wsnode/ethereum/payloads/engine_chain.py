@@ -46,7 +46,6 @@ class FifoLock:
         self._places = deque[LockTicket]()
 
     def join(self) -> "LockTicket":
-        """Return a new ticket at the end of the line."""
         place = LockTicket(self._places)
         self._places.append(place)
         return place

@@ -12,7 +12,6 @@ Wei: TypeAlias = Annotated[int, msgspec.Meta(ge=0)]
 
 
 def _prefixed(name: str) -> str:
-    """Return the name of a limit in the settings."""
     return f"pool_{name}"
 
 

@@ -77,7 +77,6 @@ class TransactionIndex:
 
     @property
     def gapped_blobs(self) -> int:
-        """Return the number of queued blob transactions."""
         return sum(entry.is_blob for sender in self.senders.values() for entry in sender.queued.values())
 
     def put(self, sender: SenderQueue, entry: PoolEntry) -> list[PoolEntry]:

@@ -70,7 +70,7 @@ class SideBlocks:
         self._use(candidate)
 
     def rebase(self, committed: Container[bytes]) -> None:
-        """Make side blocks above newly committed blocks release the blocks below those."""
+        """Set newly committed blocks as the base of the side blocks above them, and release older ones."""
         rebased: dict[bytes, SideBlock] = {}
         for candidate in sorted(self, key=lambda each: each.block.number):
             block, parent = candidate.block, candidate.block.parent_hash
@@ -185,7 +185,6 @@ class KnownBlocks:
         return candidate if self._view.number_of(candidate.root.hash) is not None else None
 
     def unverified(self, block_hash: Hash32) -> UnverifiedBlock:
-        """Return a known block, to be executed."""
         candidate = self._candidates.get(block_hash)
         if candidate is not None and isinstance(candidate.block, UnverifiedBlock):
             return candidate.block

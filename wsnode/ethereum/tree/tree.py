@@ -115,7 +115,6 @@ class BlockTree(Appender):
 
     @property
     def candidates(self) -> Iterable[SideBlock]:
-        """Return the blocks in memory that are not canonical."""
         return self._judge.candidates
 
     def header(self, block_hash: bytes) -> bytes | None:
@@ -245,7 +244,6 @@ class BlockTree(Appender):
         return HeadChange(tuple(removed), tuple(added))
 
     def _drop(self, branch: Branch) -> None:
-        """Drop the appended blocks of a branch, stored or not."""
         self.chain.discard()
         self.reset()
         if self.head.hash in branch.blocks:
@@ -270,7 +268,6 @@ class BlockTree(Appender):
         return self.extend([block]).error
 
     def _refuse(self, branch: Branch, place: int, error: InvalidBlockError) -> InvalidBlock:
-        """Record that a block of a branch and all its descendants are invalid."""
         latest_valid = branch.blocks[place - 1] if place else branch.root.hash
         invalid = InvalidBlock(latest_valid, error)
         for block_hash in branch.blocks[place:]:

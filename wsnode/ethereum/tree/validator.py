@@ -55,7 +55,6 @@ class BlockValidator:
         self.refused = InvalidBlocks()
 
     def judge(self, view: Snapshot, block: UnverifiedBlock) -> Status:
-        """Execute a block on its parent and return its status."""
         if (found := self._known(view, block)) is not None:
             return found
         blocks = KnownBlocks(view, self.candidates)

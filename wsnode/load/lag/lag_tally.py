@@ -71,11 +71,11 @@ class LagTally:
         self._closed: dict[NotificationKey, None] = {}
 
     def begin(self, now: float) -> None:
-        """Count notifications from `now` on, when all have subscribed."""
+        """Begin to count notifications, when all have subscribed."""
         self._began = now
 
     def hear(self, subscriber: int, notice: NotificationKey, at: float) -> None:
-        """Count a notification for a subscriber, by its number, at a time."""
+        """Count a notification that the subscriber with this number received at a time, in seconds."""
         if notice in self._closed:
             self.doubled[notice.kind] += 1
             return

@@ -135,7 +135,6 @@ class _Shared(NamedTuple):
     """Event that is set once the run is to end."""
 
     def pass_on(self, hear: Hear) -> None:
-        """Pass the beats that have come to `hear`."""
         while not self.beats.empty():
             if hear(self.beats.get()):
                 self.end.set()

@@ -42,7 +42,6 @@ class Axis(NamedTuple):
         return math.log10(max(value, 1e-9)) if self.is_logarithmic else value
 
     def ticks(self) -> Iterator[float]:
-        """Yield the values that are written at the axis."""
         if self.is_logarithmic:
             for power in range(math.floor(math.log10(self.low)), math.ceil(math.log10(self.high)) + 1):
                 yield from (

@@ -184,7 +184,6 @@ class CallFeed:
                 self._stop.set()
 
     async def run(self) -> None:
-        """Run due calls, for ever."""
         while True:
             if not self._woken.is_set():
                 self._rested.set()

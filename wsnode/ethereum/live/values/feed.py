@@ -172,7 +172,6 @@ class StateFeed:
         return watch
 
     def release(self, watch: WatchedKeys) -> None:
-        """Undo a call of `hold`; the last one drops the watch."""
         watch.holders -= 1
         if watch.holders:
             return

@@ -87,7 +87,6 @@ class ProvedStateFeed:
         return watch
 
     def release(self, watch: ProvedWatchedKeys) -> None:
-        """Undo a call of `hold`; the last one drops the watch."""
         watch.holders -= 1
         if not watch.holders:
             del self.watches[watch.keys]

@@ -57,7 +57,6 @@ class ValueSubscription(Subscription, Generic[G]):
 
     @property
     def values(self) -> int:
-        """Return the number of values that it names."""
         return self._values
 
     @property
