@@ -219,10 +219,6 @@ class StarknetSnapshot:
         key = self._reader.get(FIRST_NAMED, class_hash)
         return None if key is None else key_number(key)
 
-    def is_missing(self, class_hash: bytes) -> bool:
-        """Return True if a block names the class, and its definition is not stored."""
-        return self._reader.get(MISSING, class_hash) is not None
-
     def missing_classes(self) -> list[tuple[bytes, int]]:
         """Return the hash of each class without a stored definition, and the first block that names it."""
         return [(class_hash, key_number(key)) for class_hash, key in scan(self._reader, MISSING, b"")]
