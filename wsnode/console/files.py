@@ -42,7 +42,7 @@ HEADERS: Final = {
 
 
 class DevelopmentAccount(msgspec.Struct, frozen=True):
-    """An account of a development chain."""
+    """Account of a development chain."""
 
     address: str
     key: str | None
@@ -57,15 +57,13 @@ class Settings(msgspec.Struct, frozen=True):
     metrics: bool
     """True if `/metrics` is served beside the page."""
     accounts: Sequence[DevelopmentAccount] = ()
-    """The funded accounts of a development chain."""
+    """Funded accounts of a development chain."""
     contracts: Mapping[str, str] = {}
-    """The addresses of contracts that the chain began with, by name."""
+    """Addresses of contracts that the chain began with, by name."""
 
 
 def console_files(settings: Settings) -> dict[str, StaticFile]:
-    """Return the page's files by path: the page at `/`, for requests of HTML only, and its parts below
-    `/console/`.
-    """
+    """Return the page's files by path: the page at `/`, for HTML only, and its parts below `/console/`."""
     files = {
         f"/console/{path.relative_to(FOLDER).as_posix()}": _static(path)
         for path in sorted(FOLDER.rglob("*"))

@@ -4,7 +4,7 @@ import logging
 import time
 from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
-from typing import Final, Protocol
+from typing import TYPE_CHECKING, Final
 
 from wsnode.ethereum.chain import Chain
 from wsnode.ethereum.codec.transactions import PooledTransaction
@@ -29,18 +29,15 @@ from wsnode.untrusted.files import read_file
 from wsnode.upstream.address import UpstreamAddress
 from wsnode.upstream.errors import SendFailedError
 
+if TYPE_CHECKING:
+    # Only a node with a journal needs it.
+    from wsnode.cluster.pool.mirror_task import MirrorTask
+
 LINE_SECONDS: Final = 5.0
 MAX_CONFIG_BYTES: Final = 1 << 20
 ETHEREUM_FAMILY: Final = "ethereum"
 
 logger = logging.getLogger("wsnode.follow")
-
-
-class PoolChangeSource(Protocol):
-    """Source of changes that a pool copies from pools of other nodes."""
-
-    on_change: list[Callable[[list[bytes], list[bytes]], object]]
-    """Called with added transactions, and with the hashes of dropped ones."""
 
 
 class LoggedProgress:
@@ -89,7 +86,7 @@ class LocalSync:
         )
         self._chain = chain
         self._hub = hub
-        self.mirrored: PoolChangeSource | None = None
+        self.mirrored: MirrorTask | None = None
         """Task that copies the writer's pool while another process writes the journal, or None."""
         self.follower.on_stage.append(self._tell)
 
