@@ -1,16 +1,17 @@
-"""Finds docstrings of the package, and doc comments of its crate, that are hard to read.
+"""Finds docstrings and comments of the package, and of its crate, that are hard to read.
 
     python -m tests.prose.doc_comments [FOLDER...]
 
 prints them: a sentence with two relative clauses, a comment that begins with a pronoun, a function whose
-comment begins with no verb, a word in whose place the field has another one, and a result whose shape is not
-said: when it is None, what True means, in which unit a time is.
+docstring begins with no verb, a word in whose place the field has another one, and a result whose shape is
+not said: when it is None, what True means, in which unit a time is.
 """
 
 import ast
 import re
 import sys
 from collections.abc import Callable, Iterator
+from itertools import groupby
 from pathlib import Path
 from typing import Final, NamedTuple
 
@@ -22,6 +23,8 @@ CODE: Final = re.compile(r"```.*?(?:```|$)|`[^`]*`", re.DOTALL)
 RELATIVE: Final = re.compile(r"\b(that|which|what|whose|who|whom)\b", re.IGNORECASE)
 SENTENCE_ENDS: Final = re.compile(r"(?<=[.!?:;])\s+|\n\s*\n")
 PRONOUNS: Final = frozenset({"What", "Whether", "Those", "That", "How"})
+NOUNLESS: Final = PRONOUNS | {"It", "Its", "He", "They", "Their", "Who", "Whoever", "Whatever"}
+"""Words at the beginning of a comment in a function, in whose place a noun says what is spoken of."""
 VERBS: Final = frozenset(Path(__file__).with_name("verbs.txt").read_text().split())
 """Verbs that open the first sentence of a function."""
 HOUSE_WORDS: Final = re.compile(
@@ -54,6 +57,8 @@ class DocComment(NamedTuple):
     text: str
     returns: str = ""
     """The annotation of a function's result; empty for Rust."""
+    is_plain: bool = False
+    """True for a comment between lines of code."""
 
     @property
     def sentences(self) -> list[str]:
@@ -63,8 +68,8 @@ class DocComment(NamedTuple):
 
     @property
     def opens_with_pronoun(self) -> bool:
-        """Return whether its first word is a pronoun or question word instead of a verb or noun."""
-        return self._first_word in PRONOUNS
+        """Return True if its first word is a pronoun or question word instead of a verb or noun."""
+        return self._first_word in (NOUNLESS if self.is_plain else PRONOUNS)
 
     @property
     def opens_with_verb(self) -> bool:
@@ -74,7 +79,8 @@ class DocComment(NamedTuple):
     @property
     def house_words(self) -> list[str]:
         """Return the words of its sentences in whose place the field has another one."""
-        return [found[0] for each in self.sentences for found in HOUSE_WORDS.finditer(each.strip())]
+        found = [word[0] for each in self.sentences for word in HOUSE_WORDS.finditer(each.strip())]
+        return [word for word in found if not (self.is_plain and word == "Most")]
 
     @property
     def hides_none(self) -> bool:
@@ -99,8 +105,13 @@ class DocComment(NamedTuple):
 
     @property
     def nested_sentences(self) -> list[str]:
-        """Return its sentences with two or more relative clauses."""
-        return [each for each in self.sentences if len(RELATIVE.findall(each)) > 1]
+        """Return its sentences with two or more relative clauses; "so that" begins none in a comment."""
+        conjunction = "so that" if self.is_plain else ""
+        return [
+            each
+            for each in self.sentences
+            if len(RELATIVE.findall(each.replace(conjunction, "so") if conjunction else each)) > 1
+        ]
 
 
 def all_doc_comments() -> list[DocComment]:
@@ -108,9 +119,11 @@ def all_doc_comments() -> list[DocComment]:
     found = list[DocComment]()
     for path in sorted(PACKAGE.rglob("*.py")):
         if "_native" not in path.relative_to(PACKAGE).parts:
-            found += python_docs(path.read_text(), path.relative_to(PACKAGE).as_posix())
+            source, name = path.read_text(), path.relative_to(PACKAGE).as_posix()
+            found += [*python_docs(source, name), *plain_comments(source, name)]
     for path in sorted(CRATE.rglob("*.rs")):
-        found += rust_docs(path.read_text(), path.relative_to(PACKAGE).as_posix())
+        source, name = path.read_text(), path.relative_to(PACKAGE).as_posix()
+        found += [*rust_docs(source, name), *plain_comments(source, name)]
     return found
 
 
@@ -164,6 +177,17 @@ def rust_docs(source: str, path: str) -> Iterator[DocComment]:
             outer = []
     if inner:
         yield DocComment(path, "", False, "\n".join(inner))
+
+
+def plain_comments(source: str, path: str) -> Iterator[DocComment]:
+    """Yield the comments between lines of code; each is named by the number of its first line."""
+    mark = "# " if path.endswith(".py") else "// "
+    lines = [line.strip() for line in source.splitlines()]
+    for is_comment, run in groupby(enumerate(lines, 1), lambda line: line[1].startswith(mark)):
+        block = list(run)
+        if is_comment:
+            text = " ".join(line.removeprefix(mark) for _, line in block)
+            yield DocComment(path, f"line {block[0][0]}", False, text, is_plain=True)
 
 
 FAULTS: Final[dict[str, Callable[[DocComment], bool]]] = {

@@ -1,6 +1,14 @@
-"""Docstrings of the package and doc comments of its crate are read once: plain sentences, verbs first."""
+"""Docstrings and comments of the package and of its crate are read once: plain sentences, verbs first."""
 
-from tests.prose.doc_comments import PRONOUNS, VERBS, DocComment, faults, python_docs, rust_docs
+from tests.prose.doc_comments import (
+    PRONOUNS,
+    VERBS,
+    DocComment,
+    faults,
+    plain_comments,
+    python_docs,
+    rust_docs,
+)
 
 
 def test_no_comment_is_hard_to_read() -> None:
@@ -52,3 +60,15 @@ def f() -> float:
     assert [doc.name for doc in docs if doc.hides_none] == ["a"]
     assert [doc.name for doc in docs if doc.hides_true] == ["c"]
     assert [doc.name for doc in docs if doc.hides_seconds] == ["e"]
+
+
+def test_comments_between_lines_of_code_begin_with_a_noun() -> None:
+    source = "a = 1\n# It is what\n# that has told it.\nb = 2  # Its end.\n    # The noun.\n"
+    first, second = plain_comments(source, "e.py")
+    assert (first.name, first.text) == ("line 2", "It is what that has told it.")
+    assert first.opens_with_pronoun
+    assert first.house_words == ["told"]
+    assert len(first.nested_sentences) == 1
+    assert (second.name, second.opens_with_pronoun, second.nested_sentences) == ("line 5", False, [])
+    (rust,) = plain_comments("//! It.\n/// It.\n// It.\nfn f() {}\n", "f.rs")
+    assert (rust.name, rust.opens_with_pronoun) == ("line 3", True)

@@ -80,7 +80,8 @@ def add(*, name: str, data: Path, **limits: Any) -> None:
     """Print a new key, once: only its hash is kept."""
     from wsnode.server.access.api_keys import KeyLimits
 
-    # Each option has the name of a member; one that was not given is absent.
+    # Each option is named after a member of `KeyLimits`. Options that were not given are left out, so that
+    # their members keep the defaults.
     given = KeyLimits(**{limit: value for limit, value in limits.items() if value not in (None, (), {})})
     with one_line_failures():
         print(key_file(data).add(name, given))

@@ -58,7 +58,8 @@ class Commands(click.Group):
         width = max(len(name) for name, _command in shown)
         for name, command in shown:
             rows = sections.setdefault(self.headings.get(name, "Commands"), [])
-            # All sections have the same column.
+            # Names are padded to one width, so that the descriptions of all sections begin in the same
+            # column.
             rows.append((name.ljust(width), command.get_short_help_str(WHOLE_SENTENCE)))
         for heading, rows in sections.items():
             with formatter.section(heading):

@@ -85,7 +85,8 @@ def one_line_failures() -> Iterator[None]:
         notes = "".join(f" ({note})" for note in getattr(error, "__notes__", ()))
         print(escaped(f"error: {error}{notes}"), file=sys.stderr)
         status = 1
-    # Raised in a clause of `except*` it would be in a group, up to Python 3.11.3, and shown with a traceback.
+    # SystemExit is raised after the `except*` clauses: up to Python 3.11.3 an exception raised inside one
+    # becomes part of a group, and is shown with a traceback.
     if status is not None:
         raise SystemExit(status)
 

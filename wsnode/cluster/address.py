@@ -87,7 +87,8 @@ def _place(url: str) -> SplitResult:
         raise JournalAddressError("a journal's URL cannot be parsed: write redis://HOST:PORT") from None
     if place.scheme not in SCHEMES:
         raise JournalAddressError(f"a journal's URL begins with one of {', '.join(SCHEMES)}")
-    # A password that ends the hosts too early would be said to be a wrong port or database.
+    # An unescaped /, ? or # in a password ends the hosts too early. Later checks would then report a wrong
+    # port or database.
     if place.scheme != "unix" and "@" in f"{place.path}{place.query}{place.fragment}":
         raise JournalAddressError("a user or a password in a URL has %2F for /, %3F for ?, %23 for #")
     return place

@@ -82,7 +82,7 @@ class RedisFilterStore:
             open_store = self.open
             try:
                 async with open_store() as store:
-                    # Of a single server only the first use says whether it is there.
+                    # With a single server only the first request shows whether the server is reachable.
                     await store.find_filter(_NOBODY)
                     self._store, self._failure, self._failed = store, None, trio.Event()
                     self._note_there()

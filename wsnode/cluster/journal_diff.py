@@ -172,7 +172,8 @@ class _JournalDiff:
         return blocks
 
     def _patches(self, number: int) -> Iterator[JournalStep]:
-        # A root that there was twice is that of the later patch, so that nothing is repeated.
+        # If two patches led to the same root, `_patches_since` begins after the later one, so that no patch
+        # is published twice.
         since = self._patches_since(number, self._state.state_root)
         assert since is not None, "the state is that of the block, or was taken back to it"
         for patch in since:

@@ -104,7 +104,7 @@ class LeaderSession:
             session = cls(published, journal, lease, await journal.tip(), began)
             await session._find_known()
         except (StaleLeaderError, UnrelatedJournalError, UnreadableRecordError, ChainMismatchError):
-            # Another process may be able to go on.
+            # Another process may be able to continue the journal, so this one gives up the lease.
             await journal.release(lease)
             raise
         session._note()
@@ -191,7 +191,8 @@ class LeaderSession:
         Raises:
             JournalUnavailableError: The request took longer.
         """
-        # A process that was stopped for longer may ask once more: the journal knows whose lease it is.
+        # A process that was suspended for longer than the lease may still send one request, since the journal
+        # itself checks the lease.
         deadline = max(self._renewed + TIMEOUT_SECONDS, trio.current_time() + RENEWAL_SECONDS)
         try:
             with trio.fail_at(deadline):

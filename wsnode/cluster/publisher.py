@@ -168,7 +168,7 @@ class JournalPublisher:
                 async with self._open() as journal:
                     await journal.release(lease)
             except JournalUnavailableError as error:
-                # The lease expires by itself.
+                # A lease that is not released expires by itself.
                 logger.debug("%s", error)
 
     def _wait(self, error: Exception, level: int) -> None:

@@ -241,7 +241,7 @@ def decode_record(content: bytes, genesis: bytes) -> Record:
 
 def _unpacked(frame: bytes) -> bytes:
     size = zstandard.get_frame_parameters(frame).content_size
-    # A frame that does not say its size says one beyond every bound.
+    # For a frame without a size, zstandard returns 2^64 - 1, which exceeds the bound as well.
     if size > MAX_BYTES:
         raise UnreadableRecordError(f"it has {size} bytes, and {MAX_BYTES} at most are allowed")
     return zstandard.ZstdDecompressor().decompress(frame, max_output_size=MAX_BYTES)

@@ -63,7 +63,7 @@ RECORDS_AT_ONCE: Final = 8
 """Records in one reply, so that it has 64 MiB at most with blocks of 8 MiB, and 128 MiB with reorgs."""
 _LEASE_MILLISECONDS: Final = str(int(LEASE_SECONDS * 1000))
 
-# The client logs, with a traceback, what it raises as well: each outage would fill pages.
+# coredis logs each error that it raises, with a traceback, so every outage would fill pages of the log.
 logging.getLogger("coredis").setLevel(logging.CRITICAL)
 
 _EPOCH: Final = re.compile(rb"[0-9]{1,15}")
@@ -101,7 +101,7 @@ class RedisJournal:
         await self._run(redis_scripts.RELEASE, lease.holder, str(lease.epoch))
 
     async def append(self, lease: Lease, record: Record) -> None:
-        # A block of 8 MiB takes too long to compress for the event loop.
+        # Compressing a block of 8 MiB takes too long for the event loop.
         content = await trio.to_thread.run_sync(encode_record, record)
         what, *values = await self._run_with(
             lease,
@@ -123,7 +123,7 @@ class RedisJournal:
     async def read(self, after: RecordId | None, seconds: float) -> Sequence[Record]:
         start = "0-0" if after is None else str(after)
         with self.asking(seconds):
-            # No milliseconds would be to wait for ever.
+            # Redis takes a block time of 0 ms as a wait without end, so the shortest wait is 1 ms.
             found = await self._client.xread(
                 {self._log: start}, count=RECORDS_AT_ONCE, block=max(1, int(seconds * 1000))
             )
@@ -287,7 +287,8 @@ async def _client(address: JournalAddress) -> AsyncIterator[Any]:
         "username": address.user,
         "password": address.password,
         "connect_timeout": CONNECT_SECONDS,
-        # A repeated append could not tell its own record from another's.
+        # The client must not repeat requests: a repeated append could not distinguish the record of its first
+        # attempt from another process's.
         "retry_policy": NoRetryPolicy(),
     }
     if address.is_encrypted:
@@ -343,7 +344,8 @@ def _reason(error: BaseException) -> str:
     """Return an error's text in one line; the client's own texts name hosts, and no user or password."""
     text = (str(error) or type(error).__name__).splitlines()[0].rstrip(".")
     first = _first_cause(error)
-    # Without it a refused connection, a wrong certificate and an unknown host are one and the same.
+    # Without the first cause, a refused connection, a wrong certificate and an unknown host would have the
+    # same text.
     return text if first is None else f"{text}: {first.strerror or str(first) or type(first).__name__}"
 
 

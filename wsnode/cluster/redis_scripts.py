@@ -9,7 +9,8 @@ ids by the time at which they expire; `PREFIX:filters:weights`, the weight of ea
 
 from typing import Final
 
-# What another program has put there would fail in the arithmetic below, or be a lease for ever.
+# Another program's values at the keys of the lease and the epoch would make the arithmetic below fail, or
+# form a lease that never expires.
 _SOUND: Final = """
 for _, key in ipairs({KEYS[2], KEYS[3]}) do
     local kind = redis.call('TYPE', key).ok
@@ -19,7 +20,8 @@ if redis.call('PTTL', KEYS[2]) == -1 then return {'damaged', KEYS[2]} end
 local given = redis.call('GET', KEYS[3])
 if given and (#given > 15 or not string.match(given, '^%d+$')) then return {'damaged', KEYS[3]} end
 """
-# An epoch is also a time, so that a Redis that lost all, or its last writes, does not give one out again.
+# An epoch is also a time in milliseconds, so that a Redis server that lost all data, or its last writes, does
+# not grant an epoch a second time.
 CLAIM: Final = f"""
 {_SOUND}
 local holder = redis.call('GET', KEYS[2])
@@ -59,7 +61,8 @@ KEEP_GENESIS: Final = f"""
 redis.call('SET', KEYS[4], ARGV[3])
 return {{'kept'}}
 """
-# Each entry has what the log had held through it, so that its size needs no counter that could be lost apart.
+# Each entry holds the totals of the log through this entry. So the log's size needs no separate counter,
+# which could be lost while the log remains.
 APPEND: Final = f"""
 {IS_MINE}
 {_TIP}
@@ -80,8 +83,8 @@ end
 return {{'appended'}}
 """
 
-# A node that has said nothing for long is gone; the server's clock alone counts. A script has none but keys
-# that a replica's user may write: of others Redis would have it be allowed to write them as well.
+# The script removes nodes that have not reported for `ARGV[3]` seconds; the server's clock alone counts. A
+# replica's user may write all of its keys: Redis requires that permission for every key of a script.
 MEET: Final = """
 local now = tonumber(redis.call('TIME')[1])
 if ARGV[1] ~= '' then redis.call('HSET', KEYS[1], ARGV[1], string.format('%.0f', now) .. ' ' .. ARGV[2]) end
@@ -96,10 +99,11 @@ end
 return told
 """
 
-# A key is a member, its score the time at which all its credits are back. The server's clock alone counts;
-# nodes say and hear durations. When a node spent is known but for the time since it last said so, and matters
-# only if no credits were missing then: between these bounds its own count holds. Times beyond the longest
-# would have a key be refused for ever; another program has put them there.
+# The hash of each API key is a member of a sorted set; its score is the time at which all its credits are
+# back. The server's clock alone counts, so nodes send and receive durations. When a node spent its credits is
+# known only to the time since its last report, and matters only if no credits were missing then. Between
+# these bounds, `earliest` and `latest`, the node's own count holds. Times beyond `longest`, which only
+# another program can have written, are removed, since the API key would be refused for ever.
 EXCHANGE: Final = """
 local clock = redis.call('TIME')
 local now = clock[1] + clock[2] / 1e6
@@ -132,7 +136,8 @@ OWNER_BYTES: Final = 64
 """Maximum number of bytes of the name of an owner, a hash."""
 
 _TIME: Final = "local now = tonumber(redis.call('TIME')[1])"
-# What another program has put at the keys of counts is worth no error: counting begins anew.
+# If another program has written a key of another type in place of the counts, the scripts raise no error:
+# they delete the key, and counting begins anew.
 _SOUND_FILTERS: Final = """
 local function require_kind(key, kind)
     local found = redis.call('TYPE', key).ok

@@ -133,7 +133,8 @@ class RateSharer:
             own = min(max(account.full_at - now, -MAX_OWING_SECONDS), MAX_OWING_SECONDS)
             said = self._said.get(digest)
             if said is None:
-                # What was spent while nodes could not hear of each other is each one's own affair.
+                # Credits spent before the first report of a key, while nodes could not exchange their counts,
+                # are not added up: the node sends only its own count.
                 if own > 0:
                     yield KeySpending(digest, 0.0, 0.0, own)
             elif spent[digest] > said:

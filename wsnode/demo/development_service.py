@@ -125,7 +125,7 @@ def _grown_starknet(opened: OpenChains) -> Iterator[Sequence[Callable[[], Awaita
     if opened.starknet is None or opened.starknet_hub is None:
         yield ()
         return
-    # Only the demo has a Starknet chain.
+    # The import is local because only the demo has a Starknet chain.
     from wsnode.demo.starknet_chain import LiveStarknet
 
     starknet = LiveStarknet(opened.starknet, opened.starknet_hub.advance)

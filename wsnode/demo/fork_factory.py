@@ -42,7 +42,8 @@ def begin_fork(
     """
     point = fork_point(source.urls, source.block)
     genesis = forked_genesis(point.block, chain_id=chain_id, fork=fork, code_size_limit=code_size_limit)
-    # A folder with a genesis counts as begun, so that one without its accounts must never be in its place.
+    # A folder with a genesis counts as begun. So the chain is made in a draft folder, which gets its final
+    # name once the accounts are set.
     draft = ChainFolder(place.path.with_suffix(".draft"))
     shutil.rmtree(draft.path, ignore_errors=True)
     make_private_folder(draft.path)
@@ -154,5 +155,5 @@ class TemporaryForkFactory:
     async def _follow(self, source: ForkSource, old: Path) -> None:
         self._urls = source.urls
         await self._forking.move([client_of(url) for url in source.urls])
-        # What still reads from there has the files open.
+        # Readers of the old chain have its files open, so its folder can be deleted under them.
         await trio.to_thread.run_sync(partial(shutil.rmtree, old, ignore_errors=True))

@@ -12,7 +12,7 @@ from wsnode.ethereum.state import fork_table
 from wsnode.node.config import ConfigurationError
 
 if TYPE_CHECKING:
-    # A chain that begins nowhere else starts sooner without what asks other nodes.
+    # Only a fork needs the modules that ask other nodes; without them every other chain starts sooner.
     from wsnode.node.services.fork_point import ForkBlock
 
 EXTRA = b"wsnode dev"
@@ -20,8 +20,9 @@ CHAIN_ID: Final = 31337
 CREATE2_DEPLOYER: Final = "0x4e59b44847b379578588920ca78fbf26c0b4956c"
 """Address of the contract that tools deploy with to predictable addresses; the same on nearly all chains."""
 
-# Each fork's settings in geth's format, in the order of the forks; each has those before it as well. Before
-# the first one transactions could not name their chain, as those of all clients do today.
+# Settings of each fork in geth's format, in the order of the forks; each fork also has the settings of all
+# earlier ones. Before the first fork of this table transactions could not name their chain, as the
+# transactions of all clients do today.
 _BY_BLOCK: Final[Mapping[str, tuple[str, ...]]] = {
     "tangerine": ("homesteadBlock", "eip150Block", "eip155Block"),
     "spuriousdragon": ("eip158Block",),
@@ -77,7 +78,7 @@ def split_block(url: str) -> tuple[str, int | None]:
         return url, None
     if block == "latest":
         return address, None
-    # What follows the user's name is a host otherwise.
+    # Only a block number is split off: in `https://user@host` a host follows the `@`.
     is_block = block.isascii() and block.isdecimal() and len(block) <= BLOCK_DIGITS
     return (address, int(block)) if is_block else (url, None)
 
@@ -110,7 +111,8 @@ def development_genesis(
         address: account
         for address, account in genesis["alloc"].items()
         if "code" in account
-        # All others are contracts that blocks call on their own account.
+        # All other contracts of the demo's genesis are system contracts, which blocks call on their own
+        # account.
         and (has_create2_deployer if address == CREATE2_DEPLOYER else has_begun(fork, "cancun"))
     }
     if has_begun(fork, "amsterdam"):
@@ -123,7 +125,8 @@ def development_genesis(
     if base_fee is not None:
         genesis["baseFeePerGas"] = hex(base_fee)
     if has_begun(fork, "london"):
-        # As much as keeps the base fee as it is, for the first block.
+        # Half of the gas limit, the gas target, keeps the first block's base fee equal to the genesis
+        # block's.
         genesis["gasUsed"] = hex(gas_limit // GAS_TARGET_DIVISOR)
     else:
         del genesis["baseFeePerGas"]
@@ -185,7 +188,7 @@ def _config(
     for name in FORKS[: FORKS.index(fork) + 1]:
         config |= dict.fromkeys(_BY_BLOCK.get(name, (f"{name}Time",)), 0)
     if fork == "constantinople":
-        # Petersburg revoked its prices of storage, and is in force with it by default.
+        # Petersburg revoked Constantinople's prices of storage, and is by default in force together with it.
         config["petersburgBlock"] = NEVER
     if not has_begun(fork, "paris"):
         return config | {"ethash": {}}

@@ -133,7 +133,8 @@ def serve_demo(served: ServeSettings) -> None:
             served.block_time,
             ACCOUNTS,
             FEE_RECIPIENT,
-            # Whoever looks at the demo has not sent its transactions, and would lose the keys out of sight.
+            # The demo's user has not sent its transactions, and printing them would move the keys out of
+            # sight.
             telling=msgspec.structs.replace(served.telling, transactions=served.log_level == "debug"),
             page=page_of(ACCOUNTS, contracts={"token": token.ADDRESS, "exchange": exchange.ADDRESS}),
         )
@@ -204,7 +205,7 @@ def serve_development(
 
 
 def _begin_fork(place: ChainFolder, source: ForkSource, beginning: GenesisSettings, *, is_kept: bool) -> None:
-    # Only a fork asks other nodes.
+    # The import is local because only a fork asks other nodes.
     from wsnode.demo.fork_factory import begin_fork
 
     begin_fork(
@@ -348,7 +349,7 @@ def build_ethereum(folder: Path, *, durable: bool = True) -> None:
     place = ChainFolder(folder / ETHEREUM_FOLDER)
     genesis = demo_genesis()
     if place.genesis.exists() and place.maker() == DEMO:
-        # An earlier version may have begun it, with other contracts.
+        # An earlier version of the demo may have begun the chain, with other contracts in the genesis.
         genesis = place.read_genesis()
     elif durable and not place.genesis.exists():
         begin(folder, genesis)
@@ -393,7 +394,7 @@ def _serve(
         log_format=served.log_format,
         origins=served.guests.origins,
     )
-    # Log lines too: tests often start a node with a pipe and read it late.
+    # The printer's thread writes log lines too: tests often start a node with a pipe and read it late.
     printer = Printer(_descriptor(sys.stdout if served.to_stdout else sys.stderr))
     pipe = None if served.ipc is None else _open_pipe(served.ipc, served.limits.server.message_bytes)
     live = DevelopmentService(
@@ -413,14 +414,15 @@ def _serve(
 
 
 def _open_pipe(path: Path, most_bytes: int) -> "Pipe":
-    # It loads a WebSocket client: 60 ms that a chain without a pipe does without.
+    # The module loads a WebSocket client, which takes 60 ms, so only a chain with a pipe imports it.
     from wsnode.demo.anvil.pipe import Pipe
 
     return Pipe(path, most_bytes)
 
 
 def _descriptor(stream: TextIO | None) -> int:
-    # Its number may be another file's if it was closed when the process began, the chain's for one.
+    # Python sets a standard stream to None if it was closed when the process began. Its descriptor number may
+    # then belong to another file, such as the chain's.
     return os.open(os.devnull, os.O_WRONLY) if stream is None else stream.fileno()
 
 

@@ -170,7 +170,8 @@ class LiveStarknet:
         try:
             self._add(timestamp)
         except BaseException:
-            # The maker's and the intake's state are ahead of the store by now.
+            # The maker and the intake are ahead of the store after a failure, so both begin anew at the
+            # stored head.
             self._intake.give_up()
             self._begin()
             raise

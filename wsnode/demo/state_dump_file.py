@@ -71,7 +71,7 @@ def _file(path: Path) -> Path:
 
 
 def _of_genesis(account: dict[str, Any]) -> dict[str, Any]:
-    # A genesis has no slots of zero: they are not in a state.
+    # Slots with the value zero are not part of a state, so a genesis does not list them.
     slots = msgspec.json.decode(account["stateDiff"], type=dict[str, str])
     storage = {slot: value for slot, value in slots.items() if int(value, 16)}
     return {

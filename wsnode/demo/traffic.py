@@ -127,7 +127,8 @@ def _traffic(wallets: Wallets, number: int) -> Iterator[bytes]:
         call = token.transfer_from(sender.address, ACCOUNTS[0].address, 20 * token.UNIT)
         yield wallets.sign(recipient, token.ADDRESS, call=call)
     if number % 10 == 0:
-        # More than any balance: included, and reverted with "Token: insufficient balance".
+        # The amount exceeds every balance, so the transaction is included and reverts with "Token:
+        # insufficient balance".
         yield wallets.sign(sender, token.ADDRESS, call=token.transfer(recipient.address, 2 * token.SUPPLY))
 
 
@@ -200,5 +201,6 @@ class TrafficGenerator:
         try:
             self._send(signed)
         except PoolError as error:
-            # A user's control of the chain, such as an account without funds, must not end the traffic.
+            # A user may control the chain, such as by leaving an account without funds. The refusals that
+            # follow must not end the traffic.
             logger.debug("a transaction of the demo's traffic was refused: %s", error)

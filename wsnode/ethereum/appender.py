@@ -15,7 +15,7 @@ from wsnode.ethereum.primitives.values import BlockNumber, Hash32
 from wsnode.ethereum.snapshot import Snapshot
 from wsnode.ethereum.state import BlockAttributes, InvalidBlockError
 
-# An ommer may be six generations old, and its own parent is one more.
+# An ommer may be six generations old, and the ommer's parent is one generation older.
 ANCESTORS: Final = 7
 
 BlockRows = tuple[bytes, bytes]

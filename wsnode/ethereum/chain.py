@@ -185,13 +185,13 @@ class Chain:
 
     def head_in(self, reader: Reader) -> Head:
         known, head = self._known
-        # All readers of one version see the same, whatever process has written it.
+        # All readers of one store version see the same head, whichever process has written it.
         if (version := reader.version) != known:
             found = meta.marked_head(reader, meta.HEAD)
             assert found is not None, "a chain is opened with its genesis block in it"
             head = found
             if self._lock is None and version > known:
-                # The process that writes may have given the chain another id.
+                # The process that writes the chain may have given it another id.
                 self.spec.set_chain_ids(chain_ids.chain_ids(reader))
             self._known = version, head
         return head
@@ -212,7 +212,7 @@ class Chain:
             return self._first
         found = window.first(reader)
         if found is None:
-            # The block that a light folder is made with is none of the chain if its header is not known.
+            # The block with which a light folder is made belongs to the chain only if its header is known.
             return GENESIS if self.spec.has_genesis_header else ABOVE_GENESIS
         return found
 
@@ -423,7 +423,8 @@ class Chain:
                     difficulty=total_difficulty,
                 )
                 if self.is_light and isinstance(block, BuiltBlock):
-                    # There is no state to execute it on again.
+                    # A light folder has no state on which the block could be executed again, so its receipts
+                    # are stored.
                     side_blocks.put_upstream_receipts(writer, block.hash, block.receipts)
 
         self.store.write(change)

@@ -158,7 +158,8 @@ class Snapshot:
     def chain_id(self) -> int:
         """Return the chain id of blocks after the head."""
         changes = chain_ids.chain_ids(self.reader)
-        # What the specification knows of other ids may be later than this moment.
+        # The specification may already have changes of the chain id that are later than this snapshot, so
+        # only its first id is used.
         return chain_ids.id_of(changes, self.spec.chain_id_at(0), self.number + 1)
 
     @property
@@ -225,7 +226,7 @@ class Snapshot:
     def is_merged(self) -> bool:
         """Return True if the head is a block of proof of stake."""
         row = self.header(self.number)
-        # A genesis may have difficulty 0 without being one.
+        # A genesis block may have difficulty 0 without being a block of proof of stake.
         return self.number > 0 and row is not None and header_fields(row).difficulty == 0
 
     def block_rows(self, block_hash: bytes) -> Rows | None:
@@ -268,7 +269,8 @@ class Snapshot:
         Raises:
             DamagedRowError: The row is missing.
         """
-        # Of its first block a light folder or a fork may have the header alone.
+        # A light folder or a fork may have only the header of its first block, so `earliest` itself is not
+        # checked.
         if row is None and self.earliest < number <= self.number:
             raise self.reader.missing(table, number_key(number))
         return row

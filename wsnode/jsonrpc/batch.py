@@ -81,7 +81,7 @@ class Batch:
         if (prepare := self._handler.registry.before_batch) is not None:
             step = prepare(_readable(items), self._context.caller)
             if step is not None:
-                # If it is in vain, each call that needs it says so.
+                # If the step fails, each call that needs its result returns the error.
                 with suppress(RpcError, TimeLimitError):
                     yield step
         self._start()
@@ -93,7 +93,7 @@ class Batch:
                 call.task.close()
             self._context.end_turn()
         replies = [reply for reply in self._replies if reply]
-        # What makes a call may outlive it.
+        # This `Batch` may exist longer than its call, so it must not keep the replies.
         self._replies.clear()
         return _listed(replies) if replies else None
 
@@ -128,7 +128,8 @@ class Batch:
             item: Item = items[place]
             place += 1
             pending_subscriptions = len(context.pending_subscriptions)
-            # The usual item has no function of its own: each takes a fifth of what a small call does.
+            # The usual item is handled without further function calls: each would take a fifth of the time of
+            # a small call.
             if type(item) is tuple and self._error is None and len(item[1]) <= QUICK_BYTES:
                 answer = handle(item, context)
                 together = together or context.may_take_fast_path
@@ -193,19 +194,19 @@ class Batch:
             self._replies.append(b"")
             return None
         if task.step is not None:
-            # It may change what the parked ones read.
+            # The rest of this call may change what the parked calls read, so they are completed first.
             yield from self._unpark()
         reply = _refuse_item(item, self._error) if self._error else (yield from self._complete(task))
         task.close()
         if may_change:
-            # Calls after it see what it has sent, mined or patched.
+            # Later calls must see what this call has sent, mined or patched, so they get a new view.
             self._context.end_turn()
         return reply
 
     def _resume(self, task: CallTask, outcome: Any = None) -> Generator[Step, Any, None]:
         """Resume a call with the result or the error of its step, until it is parked or has ended."""
         while not (task.fail(outcome) if isinstance(outcome, Exception) else task.resume(outcome)):
-            # Its results count beside those of the others.
+            # The results of this call count in addition to the replies that the batch already holds.
             if (step := task.step) is None:
                 outcome = yield from _attempt(self._size + task.made)
                 continue
@@ -248,7 +249,7 @@ class Batch:
         )
         if count:
             self._replies.append(text)
-            # Its commas are not counted, as those between the others are not.
+            # The commas within `text` are not counted, as those between the other replies are not.
             self._size += len(text) - (count - 1)
         return count
 

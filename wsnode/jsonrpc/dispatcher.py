@@ -50,7 +50,7 @@ class Dispatcher(RequestHandler):
         if len(message) > LONG_BYTES:
             return self._handle_long(message, session)
         if (request := read_request(message, QUICK_VALUES)) is None:
-            # The items of a batch are looked at one by one.
+            # The items of a batch are checked one by one, so `is_long` applies to single requests only.
             is_one_long = not message.startswith(b"[") and is_long(message)
             unusual = self._handle_long if is_one_long else self._handle_unusual
             return unusual(message, session)
@@ -145,7 +145,7 @@ class Dispatcher(RequestHandler):
             return self.refuse_unusable(unusable.identity, unusable.reply, context)
         except RpcError as refusal:
             return error_reply(find_identity(message) or NULL, refusal)
-        # The requests are copies of its parts.
+        # The decoded requests are copies of the message's parts, so the message is released.
         del message
         return (yield from self._answer_decoded(decoded, context))
 

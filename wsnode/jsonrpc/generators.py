@@ -102,7 +102,8 @@ def _within(
         except StopIteration as stop:
             return stop.value
         finally:
-            # An error in here has this frame, and would be in a cycle.
+            # `value` may be an error whose traceback has this frame, so keeping it would create a reference
+            # cycle.
             value = None
         now = clock()
         left.running -= now - began
@@ -114,7 +115,8 @@ def _within(
         try:
             resume, value = slices.send, (yield step)
         except TimeLimitError as error:
-            # Between two slices a call does nothing but wait.
+            # Between two slices a call only waits, so a time limit there means that it was refused its next
+            # turn.
             is_slice = step is None or isinstance(step, int)
             never_begun = is_slice or isinstance(error, NotStartedError)
             raise (left.refuse() if never_begun else method.timeout_error) from None
@@ -183,5 +185,5 @@ def _failed(error: Exception) -> Iterator[Step]:
     try:
         raise error
     finally:
-        # The error's traceback holds this frame.
+        # The error's traceback holds this frame, so keeping the name would create a reference cycle.
         del error

@@ -79,7 +79,7 @@ class PositionalDecoder(ParameterDecoder):
     def __init__(self, struct: type[msgspec.Struct]) -> None:
         self.struct: type[msgspec.Struct] | None = struct
         self._fields = _Fields(struct)
-        # Without it an argument too many is passed over in silence.
+        # Without `forbid_unknown_fields`, msgspec would silently ignore superfluous arguments.
         strict = msgspec.defstruct(struct.__name__, [], bases=(struct,), forbid_unknown_fields=True)
         self._decode = msgspec.json.Decoder(strict, dec_hook=decode_hook).decode
 

@@ -89,12 +89,13 @@ class RequestHandler:
                 return self._begin_slices(_Call(method, params, identity, context, began))
             answer = method.answer
             result = answer(context, params)
-            # Nothing inherits from generators: this is the cheaper test.
+            # The generator type has no subclasses, so this test is as good as `isinstance`, and cheaper.
             if type(result) is GeneratorType:
                 _require_room(context)
                 call = _Call(method, params, identity, context, began)
                 if method.kind.holds and context.later is None and not context.is_shared:
-                    # What it begins is held until its own reply, not the turn's.
+                    # Subscriptions that the call begins are held until its own reply, not until the turn's,
+                    # so the call gets a context of its own.
                     result.close()
                     return self._begin_apart(call)
                 return self._task(call, result)
@@ -214,7 +215,8 @@ class RequestHandler:
     def _slices(self, call: "_Call", slices: Steps) -> Replying:
         method, params, identity, context, began = call
         try:
-            # This runs from its first turn on.
+            # A generator runs only from the call's first turn on, so the time since `began` was spent
+            # waiting.
             waited = perf_counter() - began
             steps = replying(identity, slices)
             reply = yield from timed(method, steps, self.clock, self.bounds.call_wait_seconds, waited)

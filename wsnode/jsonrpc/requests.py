@@ -135,7 +135,8 @@ def _decode_long(text: bytes) -> Request:
 
 
 def _decode(text: bytes) -> Request:
-    # A lone surrogate is refused wherever it is, and to look for one takes longer than to decode.
+    # The decoder refuses a lone surrogate anywhere in the text. Searching for one first would take longer
+    # than decoding.
     try:
         request = decode_request(text)
     except UNREADABLE:

@@ -49,15 +49,17 @@ class ResourceQuota:
         self.limit = limit
         self.used = 0
         self._little = little
-        # A `Counter` deletes and looks up in Python, which every slice and every reply would wait for.
+        # A `Counter` deletes and finds keys in Python code, which would delay every slice and every reply.
         self._held = dict[Any, int]()
         """Count held, by holder."""
 
     def admits(self, client: Any, count: int = 1) -> bool:
         """Return True if `client` may hold `count` more."""
-        # The last of them decides.
+        # If the last of the `count` units is admitted, so are those before it: `used` is the use just before
+        # the last one.
         used = self.used + count - 1
-        # Asked in each turn, and nearly always so: what all hold is less than what one may.
+        # This function runs in each turn, and nearly always all clients together hold less than one client
+        # may hold.
         if 2 * used < self.limit:
             return True
         if used >= self.limit:

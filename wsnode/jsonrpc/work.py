@@ -232,7 +232,8 @@ class CallTask:
         """Run to the next step, with an error in place of the last one's result; return True once `reply` is
         final.
         """
-        # Thrown into a generator that has not begun, the error would pass by what makes a reply of it.
+        # An error thrown into a generator that has not begun would not become a reply, so the call first runs
+        # to its first step.
         if getgeneratorstate(self.steps) == GEN_CREATED and self.resume():
             return True
         return self._go(self.steps.throw, error)

@@ -59,7 +59,8 @@ class LoadConnection:
             except (BlockingIOError, ssl.SSLWantWriteError):
                 return
             except ConnectionError:
-                # Why the node left may wait to be read: receiving tells.
+                # The reason why the node closed the connection may still wait to be read, so `receive`
+                # reports it.
                 self._unsent = memoryview(b"")
 
     def receive(self) -> list[bytes]:
@@ -71,7 +72,8 @@ class LoadConnection:
         self.flush()
         try:
             received = self.socket.recv(RECEIVE_BYTES)
-            # A TLS record that is already decrypted wakes no task.
+            # `select` does not report bytes of a TLS record that is already decrypted, so all of them are
+            # read now.
             while isinstance(self.socket, ssl.SSLSocket) and self.socket.pending():
                 received += self.socket.recv(RECEIVE_BYTES)
         except (BlockingIOError, ssl.SSLWantReadError):
@@ -135,7 +137,7 @@ class LoadHttpConnection(LoadConnection):
             super().send(self._queue.popleft())
 
     def _begin(self) -> None:
-        # The parser does not see what is sent: it reads replies alone.
+        # The parser reads only replies, so it gets a stand-in for the request, which is sent without it.
         self._parser = h11.Connection(h11.CLIENT, max_incomplete_event_size=RECEIVE_BYTES)
         self._parser.send(h11.Request(method="POST", target="/", headers=[("Host", "node")]))
         self._parser.send(h11.EndOfMessage())
@@ -253,7 +255,7 @@ class TimestampedConnection(LoadConnection):
 
     def __init__(self, url: str) -> None:
         super().__init__(url)
-        # Without the kernel's times, or below TLS, it is the time of reading.
+        # Without the kernel's timestamps, or with TLS, the time of arrival is the time of reading.
         self._is_stamped = sys.platform == "linux" and not isinstance(self.socket, ssl.SSLSocket)
         if self._is_stamped:
             self.socket.setsockopt(socket.SOL_SOCKET, TIMESTAMP, 1)

@@ -64,7 +64,8 @@ def ask_steadily(clients: Sequence[SteadyConnection], done: Callable[[], bool], 
             sockets[each].take()
     now = time.perf_counter()
     for client in clients:
-        # Within the pace a reply is under way; beyond it the client waited in vain.
+        # The reply to a request younger than the pace may still be on its way, so only older requests count
+        # as unanswered.
         client.latencies += [now - asked for asked in client.asked.values() if now - asked > PACE]
         client.asked.clear()
     return now - began

@@ -130,7 +130,7 @@ def children_of(process: int) -> list[int]:
         OSError: There is no such process.
     """
     found = list[str]()
-    # A child belongs to the thread that started it, and to another one when that has ended.
+    # /proc lists a child under the thread that started it, or under another thread once the first has ended.
     for task in Path(f"/proc/{process}/task").iterdir():
         # The thread may have ended since.
         with suppress(FileNotFoundError, ProcessLookupError):

@@ -32,7 +32,8 @@ from wsnode.server.access.keys import FILE_NAME, KeyFile, KeyFileStore
 from wsnode.server.access.router import Network
 
 if TYPE_CHECKING:
-    # What few networks have is imported when one does: a node starts much sooner without it.
+    # Few networks use these modules, so each is imported when a network needs it: a node starts much sooner
+    # without them.
     from wsnode.cluster.filter_store import RedisFilterStore
     from wsnode.cluster.pool.mirror_task import MirrorTask
     from wsnode.cluster.publisher import JournalPublisher
@@ -173,7 +174,7 @@ class _Assembly:
     def network(self, grow: Grow | None, keys: KeyFileStore | None, stack: ExitStack) -> Network:
         """Return the network, with its background tasks."""
         growth = self._begin_growth(grow, stack)
-        # One tree, for the blocks of upstreams and the payloads of a consensus client alike.
+        # The blocks of upstreams and the payloads of a consensus client use one and the same tree.
         live = LiveTree(BlockTree(self._ethereum), self._hub) if self._is_live else None
         relay = None if self._pool is None else self._processes.join(self._name, self._pool)
         follower = self._make_follower(live)
@@ -217,7 +218,7 @@ class _Assembly:
         return self._with_partner(self._with_engine(made, live, follower))
 
     def _pool_rules(self, *, is_development: bool) -> PoolRules:
-        # Replicas send what they take to the chain's writer.
+        # A replica sends the transactions that it takes to the chain's writer, so the writer's rules apply.
         is_replica = self._network_config.replica is not None and self._ethereum.folder.maker() in MAKERS
         if is_development or is_replica:
             return DEVELOPMENT_POOL_RULES
@@ -297,7 +298,7 @@ class _Assembly:
         self, publisher: "JournalPublisher | None", *, is_development: bool
     ) -> "MirrorTask | None":
         network_config, pool = self._network_config.journal, self._pool
-        # What is pending on another development chain has no place in the blocks of this one.
+        # Transactions that are pending on another development chain must not get into the blocks of this one.
         if (
             network_config is None
             or publisher is None

@@ -14,7 +14,8 @@ from wsnode.release import release
 from wsnode.untrusted.files import read_file
 
 if TYPE_CHECKING:
-    # What few networks have is imported when one does: a node starts much sooner without it.
+    # Few networks use this module, so it is imported when a network needs it: a node starts much sooner
+    # without it.
     from wsnode.starknet.chain import StarknetChain
 
 logger = logging.getLogger("wsnode.node")
@@ -35,7 +36,8 @@ def open_chains(
         ChainError, StarknetError, StoreError, StateError: A chain cannot be opened.
     """
     ethereum = _open_ethereum(network, stack, writer=writer, durable=durable)
-    # What follows other nodes, or is driven, leaves this chain to imports beside it.
+    # A network that follows other nodes, or is driven, leaves writing the Starknet chain to imports by other
+    # processes.
     writes_starknet = writer and not network.is_live
     follows_starknet = network.follow_starknet is not None
     starknet = _open_starknet(network, stack, writer=writes_starknet or follows_starknet)

@@ -34,7 +34,7 @@ def _of_addresses(config: Config) -> Iterator[str]:
     }
     seen: dict[ListenAddress, str] = {}
     for setting, section in {"listen": config, "metrics.listen": config.metrics, **engines}.items():
-        # One that is none is a mistake of its own.
+        # An invalid address is a mistake that is reported elsewhere.
         with suppress(ListenError):
             if (address := section.address) is not None and address.port != 0:
                 other = seen.setdefault(address, setting)
@@ -61,7 +61,7 @@ def _of_engine(engine: EngineConfig) -> Iterator[str]:
         yield f"engine.genesis: {error}"
     secret = None if engine.jwt_secret is None else Path(engine.jwt_secret)
     try:
-        # One that is not there is made at the start.
+        # A missing secret is made when the node starts.
         if secret is not None and secret.exists():
             read_secret(secret)
     except SecretError as error:

@@ -73,7 +73,7 @@ def unknown_names(
 
 def nearest_to(name: str, known: Sequence[str]) -> str | None:
     """Return the known name that is most like `name`, None if none is like it."""
-    # Only a wrong configuration needs it, and it would be loaded at each start.
+    # Only a wrong configuration needs `difflib`, which an import at the top would load at each start.
     from difflib import get_close_matches
 
     return next(iter(get_close_matches(name, known, n=1, cutoff=_LIKENESS)), None)
@@ -273,7 +273,8 @@ def _valid(content: dict[str, Any], found: list[_Mistake], network: str = "") ->
             reason = place_of(error).replace("networks[...]", f"networks.{network}", 1)
             path = _path_of(reason, network)
             lacks = _LACKING.search(reason)
-            # A required setting whose value was taken away has a line already.
+            # A required setting is also missing after its invalid value was removed; that mistake has a line
+            # already.
             if lacks is None or (*path, lacks[1]) not in (mistake.path for mistake in found):
                 found.append(_Mistake(path, reason))
             content = _without(content, [path])
@@ -285,7 +286,7 @@ def _path_of(reason: str, network: str) -> tuple[str, ...]:
     """Return the path of the setting with which `reason` begins; for a value in a list, the list's path."""
     place = reason.partition(": ")[0]
     if network:
-        # Its name may have dots and brackets.
+        # The network's name may contain dots and brackets, so it is not split.
         return (
             "networks",
             network,

@@ -72,7 +72,8 @@ def follow_config(
     """
     given = {"upstreams": upstreams, "agree": agree, "accept_finalized_reorg": accept_finalized_reorg}
     try:
-        # Not by the constructor, which looks at the whole before it is known to consist of what it should.
+        # `msgspec.convert` checks the type and range of each setting first; the constructor would check the
+        # whole with unchecked settings.
         return msgspec.convert(given | settings, FollowConfig)
     except ValueError as error:
         raise ConfigurationError(str(error)) from None

@@ -36,7 +36,8 @@ from wsnode.release import release
 from wsnode.server.access.router import KeyStore, Network
 
 if TYPE_CHECKING:
-    # What few networks have is imported when one does: a node starts much sooner without it.
+    # Few networks use these modules, so each is imported when a network needs it: a node starts much sooner
+    # without them.
     from wsnode.ethereum.rpc.development.methods import DevelopmentSetup
     from wsnode.node.services.fork import UpstreamForkBackend
     from wsnode.starknet.chain import StarknetChain

@@ -61,7 +61,8 @@ def warn_of_few_files(config: Config, server: Server) -> None:
     """Log a warning if open files allow fewer connections than the configuration wants."""
     wanted, most = config.limits.connections, server.all_limits.connections
     if most < wanted:
-        # The default is a bound, not a wish: to have nearly as many is worth no line.
+        # The default is only an upper bound, not an operator's wish, so having slightly fewer is no reason
+        # for a line.
         level = logging.INFO if wanted != Limits().connections else logging.DEBUG
         level = logging.WARNING if most < wanted // 2 else level
         text = "at most %d connections, not %d: a process can have %d open files (ulimit -n)"
@@ -106,7 +107,7 @@ def reload(running: RunningNode, reread: Callable[[], Config] | None) -> None:
             network.reload(config.networks[network.name])
     for beside in running.beside:
         beside.apply(limits_beside(config))
-    # One of several workers is enough to say it.
+    # Only the first of several workers logs the line, because all would log the same.
     if running.worker in (None, 1) and (waiting := needs_restart(running.config, config)):
         logger.warning("in force only after a restart: %s", ", ".join(waiting))
 
@@ -114,7 +115,8 @@ def reload(running: RunningNode, reread: Callable[[], Config] | None) -> None:
 def _renew_certificate(tls: ssl.SSLContext | None, config: Config) -> None:
     if tls is not None and config.tls_cert is not None and config.tls_key is not None:
         certificate, key = Path(config.tls_cert), Path(config.tls_key)
-        # A context keeps the certificate of a pair whose key it refuses, so one of its own tries them first.
+        # A TLS context keeps a certificate even if it refuses the key, so the pair is tried in a separate
+        # context first.
         tls_context(certificate, key)
         read_certificate(tls, certificate, key)
 
@@ -144,7 +146,8 @@ def _lasting(config: Config, name: str) -> Any:
 
 
 def _followed(config: FollowConfig) -> FollowConfig:
-    # Beacon nodes are read again; that there are some is not, nor what is served by their proofs.
+    # A running node takes new URLs of beacon nodes. A change between none and some needs a restart, and so
+    # does one of `head` or `beacon_config`.
     return msgspec.structs.replace(
         FOLLOWED,
         beacon=("http://localhost",) if config.beacon else (),

@@ -22,7 +22,7 @@ def hold_signals() -> None:
 @contextmanager
 def open_signals() -> Iterator[AsyncIterator[int]]:
     """Yield an iterator of the signals to a node, including those since `hold_signals`."""
-    # Commands that only read the command line hold signals too, and need no trio.
+    # Commands that only read the command line import this module to hold signals, and need no trio.
     import trio
 
     with trio.open_signal_receiver(*OBEYED) as signals:
@@ -30,5 +30,6 @@ def open_signals() -> Iterator[AsyncIterator[int]]:
         try:
             yield signals
         finally:
-            # A command may still have to write what its node leaves.
+            # The command may still have to write what its node leaves, so SIGHUP and SIGUSR1 must not end it
+            # before.
             signal.pthread_sigmask(signal.SIG_SETMASK, before)

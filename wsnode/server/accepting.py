@@ -52,7 +52,7 @@ class ConnectionAcceptor:
             tls = self._tls if kind is ListenerKind.CLIENTS else None
             transport = _transport(connected, self._reactor, client.peer, tls)
         except Exception as error:
-            # The client may have gone already.
+            # The client may have already disconnected.
             connected.close()
             log_failure("a connection cannot be served", error)
             if on_end is not None:
@@ -135,7 +135,7 @@ async def _hold_connections(
     *,
     task_status: trio.TaskStatus[trio.Nursery] = trio.TASK_STATUS_IGNORED,
 ) -> None:
-    # Connections outlive the cancellation of `serve` by the time that their goodbye may take.
+    # Connections continue after the cancellation of `serve` for as long as their last messages may take.
     with trio.CancelScope(shield=True), server.shared.policy.serving(), making_way():
         async with trio.open_nursery() as publishing:
             publishing.start_soon(server.hand_out)

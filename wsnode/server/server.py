@@ -124,7 +124,8 @@ class Server:
         public = {**health, **(metered if public_metrics else {})}
         self.service = Service(self.router, self.shared, public, self.shared.connections, files or {})
         """Service for clients over TCP."""
-        # No web page can connect through a path of the file system, so its clients may use any host name.
+        # A web page cannot connect to a path of the file system, so clients of the Unix socket may use any
+        # host name.
         unnamed = msgspec.structs.replace(origin_policy, hosts=None)
         self.socket_service = msgspec.structs.replace(
             self.service,
@@ -142,7 +143,8 @@ class Server:
 
     @cached_property
     def _metrics(self) -> "Metrics":
-        # The library takes as long to load as the whole server, and few servers are ever asked for metrics.
+        # prometheus_client takes as long to load as the whole server, and few servers are ever asked for
+        # metrics.
         from wsnode.server.observability.metrics import Metrics
 
         served = [each for network in self._networks for each in (network, *_beside(network))]
@@ -251,8 +253,8 @@ class Server:
             due = min(self._ping(now := trio.current_time()), self._give_up_messages(now))
             await trio.sleep(max(due - now, 0.05))
 
-    # For all connections the time is the same, so the order of insertion is the order of what is due. What
-    # begins while nothing is due is due later than if it began now.
+    # All entries have the same time limit, so the order of insertion is the order in which they are due. An
+    # entry inserted during the sleep after an empty dictionary is due later than the time returned.
 
     def _ping(self, now: float) -> float:
         """Send the pings that are due; return the time of the next one, on trio's clock in seconds."""
@@ -316,8 +318,8 @@ class Server:
         for connection in self._alive:
             connection.send_final_notices()
 
-    # What awaits others stands in memory for as long as a connection does: 250 to 350 bytes each. So those
-    # that begin a connection return what serves it.
+    # A coroutine that awaits another one stays in memory for as long as the connection: 250 to 350 bytes
+    # each. So the functions below return the coroutine that serves the connection.
 
     async def _begin(self, transport: Transport, client: ClientId, service: Service) -> Serving | None:
         """Return the coroutine that serves the connection, None if it was refused."""
@@ -341,7 +343,8 @@ class Server:
         if (arrival := await self._arrival(transport, upgrade.head, client, router)) is None:
             return None
         connection, api_key, answer = arrival
-        # Counted before the answer is on its way, which takes time: others could be admitted meanwhile.
+        # The connection is counted before its answer is sent, because other connections could be admitted
+        # while the answer is on its way.
         try:
             if api_key is not None:
                 api_key.take_connection(connection, self._revoke)
@@ -392,7 +395,8 @@ class Server:
     ) -> None:
         self._alive[connection] = trio.current_time() + self.limits.ping_seconds
         self.shared.counters.websockets += 1
-        # The handshake may have been in progress while the other connections were dismissed.
+        # The handshake may have been in progress when `drain` or a revocation closed the connections in
+        # `_alive`.
         final_notice = self.final_notice if self.shared.draining else None
         if api_key is not None and api_key.is_revoked:
             final_notice = REVOKED
@@ -438,7 +442,8 @@ class Server:
         return {"/healthz": healthy, "/readyz": self._ready_page}
 
     def _ready_page(self) -> PageContent | Awaitable[PageContent]:
-        # While one process can take calls, so can the node; when it ends, they all do.
+        # The node is ready while one of its processes is, so the others are asked only if this one is not.
+        # When the node drains, all its processes do, and the others need not be asked.
         if self.together is None or self.ready or self.shared.draining:
             return self._readiness(is_ready=self.ready)
         return self._readiness_together(self.together)

@@ -67,7 +67,8 @@ class PieceStream:
         return self
 
     def __exit__(self, *error: object) -> None:
-        # Without a reader the copy ends with an error, which is not ours.
+        # Closing the reading end makes an unfinished copy fail with a StoreError, which is no failure of the
+        # reader.
         self._file.close()
         with suppress(StoreError):
             self._written.result()

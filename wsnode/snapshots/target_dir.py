@@ -32,7 +32,7 @@ def claimed(folder: Path, is_left_over: Callable[[str], bool]) -> Iterator[list[
         yield _left_over(folder, is_left_over)
     except OSError as error:
         if error.errno in FULL:
-            # A file that is open fails without its name.
+            # An error of a write to an open file names no file.
             error.filename = error.filename or str(folder)
         raise
     finally:

@@ -67,7 +67,8 @@ class StoredBody(msgspec.Struct, frozen=True):
     """Proof facts of each transaction, None for kinds without them; results have them only on request."""
 
 
-# The engine reads objects from lists too, and words from objects: what it proves may still have another form.
+# The engine also reads an object from a list, and a word from an object. A proved block may therefore have
+# another form than these types.
 class _Fee(msgspec.Struct, frozen=True):
     amount: str
     unit: str
@@ -165,7 +166,7 @@ def stored_body(block: bytes, proof: StarknetBlockProof, status: str | None = No
 
 def accepted_on_l1(text: bytes) -> bytes:
     """Return the stored text of a body with the status of a block that L1 has accepted."""
-    # A quotation mark inside a word is escaped, so only members match.
+    # A quotation mark inside a JSON string is escaped, so these patterns match only members.
     for member in (b'"status":"%b"', b'"finality_status":"%b"'):
         text = text.replace(member % ACCEPTED_ON_L2.encode(), member % ACCEPTED_ON_L1.encode())
     return text
@@ -238,7 +239,7 @@ def transaction_members(source: Members, form: tuple[str, int]) -> Members:
     elif form[0] in ("INVOKE", "DECLARE") and "sender_address" not in members:
         members["sender_address"] = members.get("contract_address")
     if form == ("L1_HANDLER", 0):
-        # The first ones have none, and hash as if it were zero.
+        # The first L1 handler transactions have no nonce, and hash as if it were zero.
         members.setdefault("nonce", "0x0")
     if "resource_bounds" in members:
         members["resource_bounds"] = _bounds(members["resource_bounds"])

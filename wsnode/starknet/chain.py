@@ -91,7 +91,7 @@ class StarknetChain:
         if not writer and not (folder / "chain").is_dir():
             raise StarknetError(f"{folder}: no Starknet chain here; `wsnode import alt` makes one")
         lock = WriterLock(folder / "lock") if writer else None
-        # Another layout may lack tables, so its number is read first, alone.
+        # Another layout may lack tables, so the layout's number is read before these tables are opened.
         with closing(Environment(folder / "chain", (META,), writer=writer)) as store:
             _check_schema(store, folder, writer=writer)
         return cls(Environment(folder / "chain", TABLES, writer=writer), lock, folder / "chain")

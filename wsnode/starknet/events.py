@@ -174,7 +174,8 @@ def search_events(
             behind = EventPosition(number, count, block_hash)
     if end >= last:
         return EventPage(found, None)
-    # A full page ends with its last event: what becomes of the blocks behind that does not matter.
+    # The position of a full page is that of its last event, so a reorganization of later blocks does not
+    # affect it.
     full = len(found) == most
     return EventPage(found, behind if full else EventPosition(end, WHOLE, _hash_of(view, end)))
 

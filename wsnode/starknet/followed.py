@@ -120,7 +120,7 @@ class SentTransactions:
         try:
             text, body = _body(transaction, _decode_reply(reply))
         except (MalformedError, ValueError):
-            # The upstream's answer goes to the client as it is.
+            # A reply of an unknown form is no failure here: the client gets the upstream's answer unchanged.
             return False
         self._forget()
         if text in self._kept:

@@ -25,7 +25,7 @@ TRUSTED_MEMBERS: Final = (
     UncommittedMember("status"),
     UncommittedMember("transactions[].receipt.finality_status"),
     UncommittedMember("transactions[].receipt.execution_resources.l2_gas"),
-    # The parent's hash covers it.
+    # The hash of the parent covers this root.
     UncommittedMember("state_update.old_root"),
     UncommittedMember("l2_gas_price", before=(0, 13, 4)),
     UncommittedMember("starknet_version", before=RECEIPTS),
@@ -46,7 +46,7 @@ TRUSTED_MEMBERS: Final = (
         before=(0, 11, 1),
         kinds=("DECLARE", "DEPLOY_ACCOUNT"),
     ),
-    # The main network's first 833 blocks.
+    # The hashes of the main network's first 833 blocks do not cover these members.
     UncommittedMember("timestamp", before=(0, 7)),
     UncommittedMember("sequencer_address", before=(0, 7)),
     UncommittedMember("transactions[].receipt.events", before=(0, 7)),

@@ -76,7 +76,7 @@ def verify(
 def _check_links(block: UnverifiedStarknetBlock, head: Head) -> None:
     number, block_hash, root = head
     _check(block, "number", str(number + 1), str(block.number))
-    # A bare state update does not name its parent; the roots link it nevertheless.
+    # A state update without its block does not name its parent; its old root links it nevertheless.
     if block.header.parent_hash is not None:
         _check(block, "parent_hash", felt_text(block_hash), felt_text(block.header.parent_hash))
     _check(block, "old_root", felt_text(root), felt_text(block.old_root))
@@ -133,7 +133,7 @@ def _with_commitments(header: StarknetHeader, proof: StarknetBlockProof) -> Star
         "receipt_commitment": proof.receipt_commitment,
         "state_diff_commitment": proof.state_diff_commitment,
     }
-    # Nodes answer zero for what a block's version has no commitment to.
+    # Nodes answer zero for a commitment that a block's version does not have.
     told = {name: felt_text(felt or ZERO) for name, felt in commitments.items()}
     counts["state_diff_length"] = proof.state_diff_length or 0
     return msgspec.structs.replace(header, more=header.more | told | counts)

@@ -70,7 +70,8 @@ class Importer:
         self._tree = BlockTree(chain)
         self._stored = trio.Event()
         self._stored.set()
-        # Rows can follow only rows; after a failure to write some, the next opening makes the stores agree.
+        # False after a failed write: further rows may follow only rows that were written. The next opening
+        # makes the stores agree.
         self._intact = True
         self._failure: Exception | None = None
         self._last_commit = trio.current_time()
@@ -223,7 +224,7 @@ def take_branch_block(tree: BlockTree, block: UnverifiedBlock) -> InvalidBlockEr
         if view.side_header(block.hash) is not None:
             return None
         wins = _wins(view, block)
-    # A block that loses is not executed: most never win.
+    # Most side blocks never win, so a block that loses is not executed.
     status = tree.judge(block) if wins else tree.hold(block)
     if (error := _wrong(status, block)) is not None:
         return error

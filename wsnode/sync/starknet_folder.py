@@ -17,7 +17,7 @@ from wsnode.starknet.errors import BlockDumpError
 from wsnode.starknet.felt import felt_text
 from wsnode.starknet.importer import BlockImporter, head_of
 
-# Ctrl-C waits for the end of a turn.
+# An import ends on Ctrl-C only after the turn in progress.
 TURN_SECONDS: Final = 0.25
 
 Progress = Callable[[int, int, int], None]
@@ -56,7 +56,7 @@ async def import_folder(
         BlockDumpError: The dump cannot be imported at all, or has a gap; the blocks before the gap are kept.
     """
     files = ClassFiles(report)
-    # This only reads, so nothing is lost when Ctrl-C leaves the thread behind.
+    # `_read` only reads, so nothing is lost when Ctrl-C leaves its thread behind.
     read = partial(_read, folder, classes, first_block, files, report)
     dump = await trio.to_thread.run_sync(read, abandon_on_cancel=True)
     after = _last_common_block(chain, dump) if replace else None

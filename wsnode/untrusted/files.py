@@ -45,7 +45,8 @@ def open_regular(path: Path, flags: int = os.O_RDONLY, mode: int = 0o600) -> int
     try:
         descriptor = os.open(path, flags | os.O_NONBLOCK | os.O_CLOEXEC, mode)
     except OSError:
-        # A pipe that nobody reads, or a socket, cannot be opened this way at all.
+        # os.open fails for a socket, and for writing to a pipe without a reader: IrregularFileError then
+        # names the kind of file.
         if path.exists():
             _require_regular(path, os.stat(path).st_mode)
         raise

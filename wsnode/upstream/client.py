@@ -92,7 +92,8 @@ class TokenBucket:
     @property
     def per_second(self) -> float:
         seconds = max(0.0, self._clock() - self._changed)
-        # Beyond this the power would overflow, and the rate is back long before.
+        # The exponent is bounded, because the power would overflow; the rate has recovered long before 1000
+        # seconds.
         grown: float = self._rate * RECOVERY ** min(seconds, 1000.0)
         return min(self._most, grown)
 
@@ -217,7 +218,8 @@ class Client:
             if not is_paid:
                 raise UpstreamError("busy", "the rate of calls to it is reached") from None
             if used is not None and used.heard == heard:
-                # Nothing at all was heard, so the connection may be dead: the next question opens another.
+                # The connection has received nothing since the question, so it may be dead; the next question
+                # opens another one.
                 self.drop(used)
             logger.warning("%s: no answer to %s within %g s", self, method, seconds)
             raise UpstreamError("timeout") from None
@@ -291,7 +293,8 @@ class Client:
         if not self.address.is_websocket:
             return HttpLink(self.address, self._connect)
         if self._nursery is None:
-            # At the end of the program the connections go first, and those who ask may not know yet.
+            # At the end of the program the connections end first, and tasks that still run may send
+            # questions.
             raise UpstreamError("unreachable", "no connection is opened, since the node is stopping")
         link: Link | None = await self._nursery.start(
             partial(converse, self.address, self._connect, on_malformed=self.score.failed)
@@ -315,7 +318,7 @@ async def running(clients: Sequence[Client]) -> AsyncIterator[trio.Nursery]:
         try:
             yield nursery
         except Exception as error:
-            # Out of the nursery it would come in a group.
+            # The nursery would wrap the error in an exception group, so it is raised after the nursery.
             failure = error
         nursery.cancel_scope.cancel()
     if failure is not None:

@@ -45,7 +45,7 @@ class UpstreamRefusedError(UpstreamError):
     def is_about_rate(self) -> bool:
         """Return True if the error is about the number of calls, False if it is about one call's size."""
         if self.code == LIMIT_EXCEEDED:
-            # Providers say with it both that there were too many calls and that one call asks for too much.
+            # Providers use this code both for too many calls and for one call that asks for too much.
             return _SIZE.search(self.message) is None
         return self.code in TOO_MUCH
 

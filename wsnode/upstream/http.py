@@ -56,7 +56,7 @@ class HttpLink:
         messages, retry_after = await self._answered(encode_batch(method, numbered))
         found = {message.id: message for message in messages}
         if None in found:
-            # One error for the whole batch.
+            # A reply without an id is an error for the whole batch, which `result_of` raises.
             result_of(found[None], retry_after)
         return [result_or_refusal(found.get(number)) for number in numbered]
 
@@ -83,7 +83,7 @@ class HttpLink:
     async def _posted(self, body: bytes) -> tuple[int, float | None, bytes]:
         try:
             while self._idle:
-                # One that was kept may have been closed meanwhile, which only its use shows.
+                # The upstream may have closed a kept connection meanwhile, which only its use shows.
                 connection = self._idle.pop()
                 try:
                     return await self._on(connection, body)
@@ -150,7 +150,8 @@ class _Connection:
             event = await self._next_event()
             events += 1
             if events % PIECES_A_TURN == 0:
-                # The parser has events of all that has arrived, and waits for none of them.
+                # The parser returns events of bytes that have arrived without waiting, so other tasks get a
+                # turn here.
                 await trio.lowlevel.checkpoint()
             if isinstance(event, h11.Response):
                 status = event.status_code

@@ -77,7 +77,8 @@ async def open_stream(address: UpstreamAddress, tls: ssl.SSLContext | None) -> t
     stream = await trio.open_ssl_over_tcp_stream(
         address.host, address.port, https_compatible=True, ssl_context=tls
     )
-    # Here rather than with the first bytes, or a certificate that is not trusted would look like silence.
+    # The handshake is made here and not with the first bytes sent, or a certificate that is not trusted would
+    # appear as silence.
     try:
         await stream.do_handshake()
     except BaseException:
@@ -99,5 +100,5 @@ def words_for(error: BaseException) -> str:
 
 
 def _cause_of(error: BaseException) -> BaseException | None:
-    # An address with several hosts fails with a group, in which each has its reason.
+    # A host with several addresses fails with a group, in which each address has its own error.
     return error.exceptions[0] if isinstance(error, BaseExceptionGroup) else error.__cause__

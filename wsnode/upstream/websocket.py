@@ -93,7 +93,7 @@ class WebSocketLink:
         finally:
             self._batched.difference_update(numbered)
         if all(reply.id is None for reply in replies):
-            # One error for the whole batch.
+            # Replies without an id are one error for the whole batch, which `result_of` raises.
             result_of(replies[0])
         return [result_or_refusal(reply) for reply in replies]
 
@@ -116,7 +116,7 @@ class WebSocketLink:
                 del self._questions[number]
         replies = [question.reply for question in questions.values() if question.reply is not None]
         if len(replies) < len(questions):
-            # `run` may take a moment yet to notice, and the next question wants another connection.
+            # `run` may notice the loss a moment later, and the next question must open another connection.
             self.ended.set()
             raise ConnectionLostError
         return replies
@@ -167,13 +167,14 @@ class WebSocketLink:
         if message.method is not None:
             self._tell(message)
         elif message.id is None and message.error is not None:
-            # A batch is refused, and nothing says which.
+            # The upstream refuses a batch without naming it, so all open batches end with this error.
             for number in self._batched & self._questions.keys():
                 self._questions[number].end(message)
         # A late reply has no waiting task.
         elif isinstance(message.id, int) and (question := self._questions.get(message.id)) is not None:
             if question.on_event is not None and message.error is None:
-                # Here, as the first event may stand right behind this reply.
+                # The listener is registered here and not by the waiting task, because the first event may
+                # directly follow this reply.
                 self._listeners[decode_identity(message)] = question.on_event
             question.end(message)
 
@@ -207,7 +208,7 @@ async def converse(
     except* (OSError, trio.BrokenResourceError, trio.TooSlowError) as errors:
         logger.warning("%s cannot be reached: %s", address, words_for(errors))
     except* (HandshakeError, ConnectionClosed, ProtocolError) as errors:
-        # The library fails where a ping is in the way of a close that has begun.
+        # The library raises ProtocolError if a ping coincides with a close that has begun.
         logger.warning("%s refuses the connection: %s", address, _why(first_of(errors)))
     except* Exception:
         # Any failure caused by a foreign host ends this connection and not the node.
@@ -234,7 +235,8 @@ async def _hold(
         with trio.fail_after(CONNECTING_SECONDS):
             connection = await wrap_client_stream(
                 nursery,
-                # Any stream works; the library's type names only those that it opens itself.
+                # wrap_client_stream accepts any stream; its annotation names only the types that the library
+                # opens itself.
                 cast(trio.SocketStream, stream),
                 address.host_header,
                 address.resource,

@@ -23,7 +23,7 @@ def reply_difference(
         return "no reply"
     try:
         got, want = decode_json(reply), decode_json(expected)
-        # What was decoded may still be too deep to be walked.
+        # A decoded reply may still be nested too deeply for the recursive comparison.
         with one_error():
             return _difference_of(request, got, want, shape_only=shape_only, messages=messages)
     except MalformedError as error:

@@ -117,7 +117,7 @@ class DifferentialRun:
     def __init__(self, first: Ask, second: Ask, terms: ComparisonPlan) -> None:
         self._nodes = (first, second)
         self._terms = terms
-        # Without an expression, what no reply can hold.
+        # Without an expression, the pattern is one that matches no text.
         self._passed_over = re.compile(terms.passed_over or r"\Z(?!\Z)")
         self._asked, self._different = Counter[str](), Counter[str]()
         self._seconds = defaultdict[str, float](float)
@@ -144,7 +144,7 @@ class DifferentialRun:
             with one_error():
                 return difference(first, second, messages=self._terms.messages)
         except MalformedError as error:
-            # What was decoded may still be too deep to be walked.
+            # A decoded reply may still be nested too deeply for the recursive comparison.
             return Difference("$", UNREADABLE_RESULT, UNREADABLE_RESULT, str(error))
 
     def results(self) -> list[CaseResult]:

@@ -29,7 +29,8 @@ def _opener() -> urllib.request.OpenerDirector:
     return opener
 
 
-# Straight to the node, as a WebSocket connection goes; a redirect is a reply, for it would become a GET.
+# The opener uses no proxy, as a WebSocket connection uses none. It returns a redirect as a reply, because
+# following it would turn the POST into a GET.
 _OPENER: Final = _opener()
 
 

@@ -75,7 +75,8 @@ class WebSocketTransport:
     async def ask(self, request: str) -> str:
         """Return the next message that is no notification."""
         connection = self._connection or await self._connect()
-        # From here on a late reply must not be taken for that of the next request.
+        # If the request fails or is cancelled, the connection is dropped: a late reply must not be taken for
+        # that of the next request.
         self._connection = None
         try:
             await connection.send_message(request)
@@ -124,7 +125,7 @@ async def _hold(
             opened = True
             task_status.started(connection)
     except ExceptionGroup as group:
-        # Once it is open, the connection itself reports errors to the callers.
+        # An open connection reports errors to its callers itself.
         if not opened:
             raise ConnectionError(f"no WebSocket: {_reason(group)}") from group
     finally:
@@ -164,7 +165,7 @@ async def _reply(connection: trio_websocket.WebSocketConnection) -> str:
 
 
 def _is_notification(text: str) -> bool:
-    # Replies may be large, and only what says so at its beginning is looked at whole.
+    # Replies may be large, so only a text with `"method"` near its beginning is decoded.
     if '"method"' not in text[:200]:
         return False
     try:

@@ -203,7 +203,8 @@ def anvil(**options: Any) -> None:
     """
     _require_usable(options)
     for line in (*_differences(options), *warnings_of(options)):
-        # At once: prool takes a chunk without "Warning", a line's end for one, for a failure.
+        # Each line is written together with its line end: prool takes a chunk without "Warning", such as a
+        # lone line end, for a failure.
         print(f"{line}\n", end="", file=sys.stderr, flush=True)
     with one_line_failures():
         from wsnode.demo.anvil.banner import AnvilBanner, introduce

@@ -69,7 +69,7 @@ def _answer(url: str, method: str) -> dict[str, Any]:
     except MalformedError:
         answer = None
     if reply.status != HTTPStatus.OK:
-        # Besides the status, such as that a key is wrong.
+        # The reply's message says more than its HTTP status, such as that the API key is wrong.
         reason = f": {message}" if (message := _message_of(answer)) else ""
         raise ConfigurationError(f"the node answers with HTTP {reply.status}{reason}")
     if not isinstance(answer, dict):

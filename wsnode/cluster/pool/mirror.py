@@ -84,7 +84,8 @@ class Mirror:
         if self.is_whole:
             return
         self.is_whole = True
-        # A block may have it, or have had it and be gone. So it is not dropped, but offered to the writer.
+        # A transaction that the writer no longer lists may be in a block, or its block may have left the
+        # chain. So the mirror does not drop the transaction, but has it offered to the writer again.
         self._hearer.doubted([name for name in self._before if name not in self._listed])
         self._before = {}
 
@@ -126,14 +127,15 @@ class Mirror:
         again: list[Encoded] = []
         for name, encoded in zip(hashes, found, strict=True):
             if name not in self._listed:
-                # It was dropped meanwhile.
+                # The transaction was taken off the list while it was fetched.
                 continue
             del self._listed[name]
             if encoded is not None and keccak256(encoded) == name:
-                # Behind the others, so that each has its turn.
+                # Listing the hash again moves it to the end of the list, so that each missing transaction has
+                # its turn.
                 self._list(name)
                 again.append(encoded)
-        # Each is counted once.
+        # A transaction that is refused again is not counted a second time.
         refused = self.counts.refused
         decoded = [transaction for each in again if (transaction := self._decoded(each)) is not None]
         taken = self.take(sorted(decoded, key=lambda transaction: transaction.nonce))
@@ -155,7 +157,7 @@ class Mirror:
 
     def _is_taken(self, transaction: PooledTransaction) -> bool:
         if transaction.type == BLOB_TYPE and self._pool.blobs is not None:
-            # This node builds payloads, for which it would need the blobs.
+            # This node builds payloads, for which it would need the blobs. The writer's list has none.
             return False
         try:
             self._pool.check(transaction, needs_blobs=False)

@@ -85,7 +85,7 @@ class PoolJournalDiff:
     def next_batch(self) -> PoolDiff:
         """Return the next part of the changes, which may be empty."""
         entries = self._pool.entries
-        # What was dropped may have come again.
+        # The pool may have admitted a dropped transaction again.
         self._dropped = {name: None for name in self._dropped if name not in entries}
         left = self._listed.keys() - entries.keys()
         dropped = list(islice(self._dropped, DROPPED_AT_ONCE))
@@ -189,7 +189,8 @@ class PoolPublisher:
     async def _publish(self, stream: PoolStream, lease: Lease) -> None:
         """Publish as long as the lease lasts."""
         if lease.epoch != self._last.epoch:
-            # What this process dropped while another one wrote says nothing to others.
+            # Transactions that this process dropped while another process was the writer do not concern
+            # readers, so the new listing begins without them.
             self._listing = PoolJournalDiff(self._pool)
         self._begin_anew()
         while self._lease() == lease:
@@ -199,7 +200,8 @@ class PoolPublisher:
                 logger.debug("%s: all pending transactions are published again", error)
                 self._begin_anew()
             except LeaseLostError:
-                # The publisher of blocks is about to notice as well.
+                # The publisher of blocks will notice the lost lease too; until then `_lease` may still return
+                # it.
                 await trio.sleep(LEASE_LOOK_SECONDS)
                 return
 
@@ -231,7 +233,8 @@ class PoolPublisher:
             self.changes += is_said
 
     def _said(self, lease: Lease, batch: PoolDiff, *, is_whole: bool) -> RecordedChange:
-        # Also an id under which it is not known whether something was said is not used again.
+        # Each id is used once only, even if an append failed and it is unknown whether Redis stored the
+        # change.
         self._last = max(self._last, RecordId(lease.epoch, 0))
         self._last = RecordId(self._last.epoch, self._last.sequence + 1)
         tip = self._kept.tip

@@ -29,8 +29,9 @@ READ_AT_ONCE: Final = 16
 SCANNED_AT_ONCE: Final = 64
 """Transactions in one reply, so that it has 8 MiB or so."""
 
-# What another program has put at the keys is worth no error: the contents begin anew.
-# Each change has what all through it took, so that their bytes need no counter that could be lost apart.
+# If another program has written keys of another type, the script raises no error: it deletes them, and the
+# contents begin anew. Each change holds the total bytes of all changes through it. So the stream's size needs
+# no separate counter, which could be lost while the stream remains.
 APPEND: Final = f"""
 {IS_MINE}
 for key, kind in pairs({{[KEYS[1]] = 'stream', [KEYS[4]] = 'hash'}}) do

@@ -126,7 +126,9 @@ class LogApplier:
                 if record.is_latest:
                     self.go_back(record.after)
                 return
-            # What is taken off is here, or the chain is another one. Blocks replace it in one step.
+            # A block record replaces the blocks above its parent's state in one transaction. For other
+            # records the chain first goes back to the state that they continue; `go_back` raises GapError if
+            # the chain was never in that state.
             if isinstance(record.change, BlockRecord) and self._can_rewind_to(record.before):
                 base = record.before
             elif not isinstance(record.change, ReorgRecord):
@@ -150,7 +152,8 @@ class LogApplier:
             if record.ancestor is not None and is_reachable(view, record.before):
                 return False
             if after.head == mine.head:
-                # It has patches that are to come, or a chain id.
+                # The chain is at the record's block, and is beyond the record if it has patches or a chain id
+                # of later records.
                 return not isinstance(record.change, ChainIdRecord) and is_reachable(view, after)
             return after.head.number < mine.head.number and is_canonical(view, after.head)
 

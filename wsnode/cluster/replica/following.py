@@ -233,7 +233,8 @@ class Replica:
             try:
                 await self._follow_on(journal)
             except BrokenLinkError:
-                # Records were lost, or written anew: what is beyond them here is mostly published again.
+                # The journal has lost records, or they were written anew. The writer usually publishes again
+                # what this chain has beyond them.
                 await self._align(journal)
             except GapError as gap:
                 await self._close(journal, gap)
@@ -252,7 +253,8 @@ class Replica:
                     self._held = None
                     await self._outage.until_stored(partial(self._repeat_or_look, journal, group))
                     self._see()
-            # A full answer has another one after it, and while an answer was late more may have come.
+            # After a full answer another one follows, and while an answer was late more records may have
+            # come. In both cases the journal is not read to its end.
             is_all = not records or (len(records) < RECORDS_BACK and self.replica_lag.late <= LATE_SECONDS)
             if is_all and self.position is not None:
                 self.replica_lag.repeated()
@@ -274,14 +276,16 @@ class Replica:
             newest = newest or records[0]
             for record in records:
                 if (reached := self._reached_by(record)) is not None:
-                    # What it took off may be here: it is repeated.
+                    # If the chain reaches only the record's ancestor, it may still have the blocks that the
+                    # record took off. The record is then repeated.
                     is_down = reached is record.ancestor
                     is_old = is_old and (not is_down or self._is_old(record))
                     self.position = newest.id if is_old else record.id
                     if is_down and not is_old:
                         self.position = record.previous
                     return reached
-                # A change of the state that a block was made on was repeated, and has gone, with that block.
+                # A patch or a change of the chain id below the newest record was repeated before a later
+                # block was built on it, and has left the chain together with that block.
                 is_below = record is not newest and not isinstance(record.change, (Rollback, *BLOCKS))
                 is_old = is_old and (is_below or self._is_old(record))
             oldest, before = records[-1], records[-1].id
@@ -327,12 +331,13 @@ class Replica:
             logger.info("the journal leads to %s; %s is kept for now", tip.after.head, self._copy)
         is_lower = tip.after.head.number < self._copy.head.number
         if is_lower and not tip.is_latest and now - self._held < self._held_seconds:
-            # Here is all that the journal can be right about, and more.
+            # The kept branch has at least all that the journal can be right about, so this replica counts as
+            # caught up.
             self.replica_lag.repeated()
             await trio.sleep(HELD_PAUSE)
             return
         self._held = None
-        # The journal's end may be on the branch by now.
+        # The journal's end may be on the kept branch by now.
         await self._align(journal)
         if self.position is None or self.position < group[-1].id:
             self._given_up = group[-1].id
@@ -368,7 +373,8 @@ class Replica:
         await self._repeat(group)
 
     async def _look(self, journal: Journal) -> None:
-        # What cannot be read is not waited for: it is said once these records are stored.
+        # A failure to read the journal's end must not delay the retry. The next read reports the failure,
+        # once these records are stored.
         try:
             last = await journal.tip()
         except (JournalUnavailableError, *REFUSALS) as error:

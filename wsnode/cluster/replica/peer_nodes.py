@@ -73,7 +73,7 @@ async def take(live: LiveTree, blocks: Sequence[UnverifiedBlock]) -> bool:
     for block in blocks:
         status = await live.judge(block)
         if isinstance(status, DeferredBlock):
-            # No more can be executed beside the head, so the head comes up to it.
+            # The tree executes no more blocks beside the head, so the head first moves to the block's parent.
             await live.set_head(block.parent_hash)
             status = await live.judge(block)
         if not isinstance(status, ValidBlock):

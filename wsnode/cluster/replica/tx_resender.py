@@ -46,7 +46,9 @@ class UnsentTransactions:
 
     def given(self, transaction_hash: bytes, epoch: int) -> None:
         """Note that the writer of an epoch has a transaction, or is about to be asked."""
-        # One that it took, and dropped before it said so, is offered once more.
+        # The writer may take a transaction, and drop it before listing it. So, if the writer lists its
+        # transactions, the answer is valid for `AGAIN_SECONDS` only until the transaction is listed, and the
+        # transaction is offered once more.
         answer = self._answers.get(transaction_hash)
         is_heard = answer is not None and answer.epoch == epoch and answer.valid_until == inf
         is_final = is_heard or not self._hears
@@ -99,7 +101,7 @@ class UnsentTransactions:
             yield from (sender.queued[nonce] for nonce in sorted(sender.queued))
 
     def _is_answered(self, entry: PoolEntry, epoch: int, now: float) -> bool:
-        # Blobs are not kept here, and who was impersonated has not signed.
+        # This node does not keep blobs, and the transaction of an impersonated sender has no signature.
         cannot_be_sent = entry.is_blob or entry.transaction.is_impersonated
         return cannot_be_sent or self._has_answer(entry.hash, epoch, now)
 
@@ -169,7 +171,7 @@ class TxResender:
         try:
             await send_to_writer(present, encoded, self._connect)
         except BaseException:
-            # Also of a sender that has gone meanwhile.
+            # BaseException includes the cancellation of a call whose sender has disconnected meanwhile.
             self._outbox.unanswered(name)
             raise
 
@@ -210,7 +212,7 @@ class TxResender:
                 if not await self._is_answered(present, client, transaction):
                     break
         taken, refused = self.counts.taken - before.taken, self.counts.refused - before.refused
-        # Those that stay refused are offered for ever.
+        # Refused transactions are offered again and again, so a round in which none was taken is not logged.
         if taken:
             logger.info(
                 "%d pending transactions were sent again, to the writer of epoch %d; it refused %d",

@@ -82,7 +82,7 @@ class JsonSplitter:
             mark = found[0]
             if self._is_in_text:
                 if mark == b"\\":
-                    # What it escapes ends no text, and may still have to come.
+                    # The character after a backslash does not end the string, and may not have arrived yet.
                     if self._place == len(self._buffer):
                         self._place -= 1
                         return None
@@ -144,11 +144,11 @@ class Pipe:
                 connected.setblocking(False)
                 stream = trio.SocketStream(trio.socket.from_stdlib_socket(connected))
                 nursery.start_soon(self._serve, stream)
-                # The next one stays in the listener's queue until there is a place for it.
+                # The next connection stays in the listener's queue until a place is free.
                 await self._places.acquire()
 
             await self._places.acquire()
-            # The log has each failure.
+            # `accept_each` logs failures itself, so the callback does nothing.
             await accept_each(self._listener, take, logger, lambda: None)
 
     def close(self) -> None:
@@ -159,7 +159,8 @@ class Pipe:
     async def _serve(self, stream: trio.SocketStream) -> None:
         try:
             async with stream:
-                # A nursery would raise the ends of its tasks as a group, which `suppress` lets pass.
+                # The relay's tasks suppress the ends of their connections themselves. Its nursery would raise
+                # them as a group, which `suppress` lets pass.
                 with suppress(HandshakeError):
                     await self._relay(stream)
         finally:

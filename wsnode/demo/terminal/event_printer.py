@@ -156,7 +156,8 @@ class EventPrinter:
     def tell_change(self, change: HeadChange) -> None:
         """Print blocks that have left the chain, and new ones."""
         if self._telling.console:
-            # A fork that has moved has another state.
+            # After a reset to another block the fork has a new state object, which does not keep console
+            # messages yet.
             self._chain.state.begin_console()
         if not self._log.enabled:
             return
@@ -192,7 +193,7 @@ class EventPrinter:
             hashes, header = _each_hash(transaction_hashes(found[1])), header_fields(found[0])
             form = self._telling.form
             lines = list(form.begin(head, header, len(hashes)))
-            # Plain transfers say nothing, and need not run once more.
+            # Plain transfers have no console messages, so a block of them is not executed again.
             said = [] if header.gas_used == PLAIN_GAS * len(hashes) else self._said(view, found)
             for index, transaction in enumerate(hashes):
                 if not self._transactions.take():

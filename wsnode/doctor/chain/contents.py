@@ -165,7 +165,7 @@ def stated_hash(block: StoredBlock) -> bytes | None:
     try:
         return header_fields(block.header).block_access_list_hash
     except CorruptRowError:
-        # Named among the faults of headers.
+        # The check of headers reports this fault.
         return None
 
 

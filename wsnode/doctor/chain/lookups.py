@@ -70,7 +70,7 @@ class LookupCheck:
         if block.named is not None and block.computed in (None, block.named):
             self._check_number(block, block.named)
         elif block.named is not None:
-            # The header is damaged, so what its hash is cannot be said.
+            # The header is damaged, so its hash is unknown, and its entry can only be counted.
             self._found[NUMBERS] += 1
         if block.body is not None:
             self._check_transactions(block, block.body)
@@ -131,7 +131,7 @@ class LookupCheck:
             key = hashes[_HASH * index : _HASH * index + PLACE]
             place = number + index.to_bytes(PLACE - _NUMBER, "big")
             row = self._reader.get(TRANSACTIONS, key) or b""
-            # Of several in one row the first counts it.
+            # Several transactions may share a row; only the first place in the row counts it.
             self._found[TRANSACTIONS] += row[:PLACE] == place
             if row != place and (place not in _places(row) or not self._is_place(key, row)):
                 transaction = hashes[_HASH * index : _HASH * (index + 1)].hex()
@@ -243,7 +243,8 @@ class LogIndexCheck:
     def _hold(self, key: bytes, listed: BitMap, logs: BitMap) -> None:
         lowest = (self._first or 0) - (self._chunk << CHUNK_BITS)
         if lowest > 0:
-            # What is left of pruned blocks stays until the last log of its row is gone.
+            # A row keeps the logs of pruned blocks until the last log of the row is pruned, so they are no
+            # fault.
             listed.remove_range(0, min(lowest, _CHUNK))
         if not self._is_interrupted and (others := listed - logs):
             self._fault(key, others, "listed and not there")

@@ -96,7 +96,7 @@ def _readable_blocks(state: State, number: int, limit: int) -> list[tuple[int, b
 
 def _is_of_chain(header: bytes | None, block: tuple[int, bytes, bytes, bytes]) -> bool:
     if header is None:
-        # That it is missing is a fault of another table.
+        # A missing header is a fault of its own table, reported there.
         return True
     try:
         fields = header_fields(header)

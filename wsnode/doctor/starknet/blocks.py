@@ -79,7 +79,8 @@ class StarknetBlockCheck:
     def finish(self) -> None:
         """Report tables with more rows than the blocks account for."""
         self._check_places()
-        # A light folder has the last values before its window, whose blocks it has no more.
+        # A light folder keeps the last values from before its window, but no longer the blocks that set them.
+        # So the rows of its histories cannot be counted.
         is_light = self._reader.get(META, WINDOW_KEY) is not None
         for table, found in self._found.items():
             if is_light and table in HISTORIES:
@@ -119,7 +120,7 @@ class StarknetBlockCheck:
         parent, root = (ZERO, ZERO) if number == 0 else (None, None)
         if self._before is not None:
             parent, root = self._before.hash, self._before.new_root
-        # A bare state update does not name its parent; the roots link it nevertheless.
+        # A state update without its block does not name its parent; its old root links it nevertheless.
         if parent is not None and (row.parent_hash or parent) != parent:
             text = f"its parent is 0x{(row.parent_hash or ZERO).hex()}, and no such block is before it"
             self._findings.fault("links", text, number, row.hash)
@@ -194,5 +195,5 @@ class StarknetBlockCheck:
         if found != row.new_root:
             text = f"its state root is 0x{row.new_root.hex()}, and the stored changes make 0x{found.hex()}"
             self._findings.fault("roots", text, number, row.hash)
-            # Every later root would differ too.
+            # Every later root would differ too, so no more roots are checked.
             self._roots = None

@@ -58,7 +58,7 @@ class ClassCheck:
 
     def finish(self) -> None:
         """Check the definitions, and report look-ups that belong to no block."""
-        # A light folder has classes of blocks that it has no more.
+        # A light folder keeps classes of blocks that it no longer has, so its rows cannot be counted.
         if not self._is_interrupted and self._reader.get(META, WINDOW_KEY) is None:
             for table, found in ((FIRST_NAMED, self._named), (MISSING, self._missing)):
                 if (entries := self._reader.entries(table)) > found:
@@ -123,7 +123,8 @@ def examine(chain: StarknetChain, findings: FaultCollector) -> None:
             findings.note("there is no block yet")
             return
         first = _first(reader, findings)
-        # A row of a strange number makes the chain no longer.
+        # The number of rows bounds the last block, so that a row with a wrong number cannot make the chain
+        # longer.
         last = min(key_number(key), first + max(map(reader.entries, (BLOCKS, DIFFS))) - 1)
         blocks, classes = (
             StarknetBlockCheck(reader, findings, _roots(reader, first, findings)),
@@ -166,7 +167,8 @@ def _roots(reader: Reader, first: int, findings: FaultCollector) -> StateRoots |
     if first == 0:
         return StateRoots()
     try:
-        # What the first block has replaced is not stored. Its changes are applied twice: the same state.
+        # The values that the first block replaced are not stored, so the tries begin with the state after it.
+        # Its changes are then applied a second time, which leaves the state as it is.
         return StateRoots.of_head(reader, first)
     except ValueError as error:
         findings.fault("roots", f"the state before the window cannot be read: {error}", first)

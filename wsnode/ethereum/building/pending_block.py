@@ -138,7 +138,8 @@ class PendingBlockBuilder:
         header = header_fields(parent[0])
         if not (self._makes_blocks or continues(header)):
             raise NoNextBlockError(wanted)
-        # Before the transactions: if they change meanwhile, the block counts as old.
+        # The pool's version is read before its transactions: if the transactions change in between, the block
+        # counts as old.
         version, following = self._version, self._next_block(header)
         executable: list[PooledTransaction] = []
         if self._pool is not None:
@@ -159,7 +160,7 @@ class PendingBlockBuilder:
         try:
             block = plan.build(state)
         except InvalidBlockError:
-            # A system contract fails: no block could follow.
+            # The build fails because a system contract fails, so no block can follow the head.
             raise NoNextBlockError("block") from None
         taken = self._timer() - began
         self._allowed_at = max(self._allowed_at, began - SAVED_SECONDS) + taken / self._share
@@ -168,5 +169,5 @@ class PendingBlockBuilder:
 
     def _build_in_turn(self, plan: BlockPlan, state: State) -> BuiltBlock:
         with self._turn:
-            # Many callers may have requested it at one time.
+            # Another caller may have built the block while this one waited for its turn.
             return self._current(plan.head.hash, plan.state_root, plan.chain_id) or self._build(plan, state)

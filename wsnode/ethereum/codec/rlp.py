@@ -75,7 +75,7 @@ def recipient_of(encoded: bytes) -> bytes | None:
     try:
         items = encoded_items(encoded[1:] if is_typed else encoded)
         if items and items[0][0] >= LIST:
-            # A transaction with its blobs around it.
+            # The transaction is wrapped together with its blobs, and is the first item of the list.
             items = encoded_items(items[0])
         start, length = content(items[place], 0)
     except IndexError:

@@ -98,7 +98,7 @@ def _check_types(types: Mapping[str, Sequence[Member]]) -> None:
     for name, members in types.items():
         if not _STRUCT.fullmatch(name):
             raise ValueError(f'unknown reference type "{name}"' if name else "empty type key")
-        # Each value would be read once for each name, on each level.
+        # A value would be hashed once for each member of its name, on every level of nesting.
         if len({member.name for member in members}) < len(members):
             raise ValueError(f'type "{name}" has two members of one name')
         for index, member in enumerate(members):

@@ -126,7 +126,7 @@ class BlockBuilder:
             logger.warning("block %d: %s; it has no requests of that contract", built.number, failure)
         self.tree.accept_made(built, attributes)
         head = self.tree.head
-        # First the steps that can fail without having written anything.
+        # The steps that can fail without having written anything come before this one.
         if self._removed is None:
             self._store()
         elif self._is_full:
@@ -240,7 +240,7 @@ class BlockBuilder:
             except MissingStateError as error:
                 if self._chain.fetch is None:
                     raise
-                # The thread is one of the event loop's.
+                # The thread is one of trio's, so it can call back into the event loop.
                 trio.from_thread.run(self._chain.fetch, error)
         return work()
 

@@ -116,10 +116,10 @@ class BlockMaker(NextBlockPlans):
             try:
                 await self.mine()
             except WriteFailedError:
-                # It has been logged.
+                # The failure has been logged by `written`.
                 continue
             except ControlError as error:
-                # A client has set the clock to the latest time that there is.
+                # A client has set the clock to the latest possible time, so no block can have a later one.
                 logger.error("no block was made: %s", error)  # noqa: TRY400 - no bug of ours
             except Exception:
                 # The failure of one block must not end the node; the next block may succeed.
@@ -141,7 +141,7 @@ class BlockMaker(NextBlockPlans):
         return await self._mine_some(blocks, interval, timestamp)
 
     async def _mine_some(self, blocks: int, interval: int, timestamp: int | None) -> int:
-        # A task that waits for the lock gets it before further blocks are made.
+        # Another task that waits for the lock gets it between two runs of blocks.
         async with self._lock:
             if timestamp is not None:
                 self.set_next_timestamp(timestamp)
@@ -157,7 +157,7 @@ class BlockMaker(NextBlockPlans):
 
     async def wait_quiet(self) -> None:
         """Wait until no change of the chain is under way; none begins before the caller waits again."""
-        # The next task gets the lock here, but does not run yet.
+        # On its release the lock passes to the next waiting task, but that task does not run yet.
         async with self._lock:
             pass
 
@@ -165,7 +165,7 @@ class BlockMaker(NextBlockPlans):
         """Wait until all executable transactions are in blocks, if each is to get one immediately."""
         if self._mode.is_automatic:
             async with self._lock:
-                # After this wait, another task's block may include the transaction already.
+                # While this task waited for the lock, another task's block may have included the transaction.
                 while self._mode.is_automatic and self._executable(self.next_block(self._builder.tip)):
                     await self._mine_one()
 
@@ -199,12 +199,13 @@ class BlockMaker(NextBlockPlans):
         try:
             built = await written(lambda: self._build(transactions, following))
         except BaseException:
-            # It was decided for a block that is not there.
+            # The settings were taken for a block that was not made, so they are restored for the next one.
             self.decide(*decided)
             raise
         self._tree.tell()
         if len(built.refused) == len(transactions):
-            # A transaction without room in an empty block fits into no block.
+            # All transactions were refused, so the block is empty. A transaction without room in an empty
+            # block fits into no block.
             for index, reason in built.refused:
                 logger.warning("transaction %s is dropped: %s", transactions[index].hash.hex(), reason)
                 self._pool.drop(transactions[index].hash)

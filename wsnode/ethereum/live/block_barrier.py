@@ -160,7 +160,8 @@ class BlockBarrier:
     def written(self, head: Head | None) -> str:
         """Return a head as `NUMBER:HASH`, the present head for None."""
         head = head or self._hub.head
-        # Most replies are computed on the same head as the one before.
+        # The text of the last head is kept, since most replies are computed on the same head as the one
+        # before.
         if self._written is None or self._written[0] != head:
             self._written = head, f"{head.number}:{hexadecimal(head.hash)}"
         return self._written[1]
@@ -182,7 +183,8 @@ class BlockBarrier:
         with self._hub.snapshot() as view:
             if view.number_of(block_hash) is not None or view.side_receipts(block_hash) is not None:
                 return True
-            # It cannot be said any more what there was below a window.
+            # Below its window the node can no longer determine which blocks were canonical, so they count as
+            # settled.
             final = -1 if isinstance(awaited, MinBlock) else view.finalized or -1
             return awaited.number < view.earliest or awaited.number <= final
 

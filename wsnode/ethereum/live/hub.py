@@ -149,7 +149,8 @@ class Hub:
             change = HeadChange((), ()) if is_same else self._step(view)
             self._has_begun = self._has_begun or view.has_begun
             is_behind = self._descent is not None or self.head.hash != view.head.hash
-        # A slice at once: the task that delivers the rest comes to its turn behind all others.
+        # The first slice of events is delivered immediately: the task that delivers the rest has its turn
+        # only after all other ready tasks.
         self.fan_out.begin()
         self._watch.take_note(is_behind=is_behind)
         if not is_same:
@@ -163,7 +164,7 @@ class Hub:
             try:
                 listener()
             except Exception:
-                # A failure of the pool must not keep blocks from subscribers.
+                # A failing listener, such as the pool, must not keep blocks from subscribers.
                 logger.exception("a listener to changes of the chain failed on this change")
 
     @property
@@ -234,7 +235,7 @@ class Hub:
         self._descent = None
         self.head = descent.ancestor
         if not is_canonical(view, Position.after(self.head)):
-            # The chain was reorganised once more since this was announced.
+            # The chain was reorganised once more since this reorganisation was announced.
             return HeadChange(tuple(dropped), ())
         return HeadChange(tuple(dropped), tuple(self._add_blocks(view, self.head.number + 1)))
 
@@ -263,7 +264,7 @@ class Hub:
             self.groups.publish_header(rows[0], head, before)
             self.groups.publish_receipts(view, rows, head, before)
             self.groups.publish_logs(rows, head, before, removed=False)
-            # Larger than the others, which they would delay.
+            # Whole blocks are larger than headers, receipts and logs, and would delay them.
             self.groups.publish_block(rows, head, before)
             self.groups.publish_mined(rows, head, before, removed=False)
             self.head = head
@@ -281,7 +282,8 @@ class Hub:
     def _begin_again(self, view: Snapshot, lost: Position) -> HeadChange:
         """Continue at the store's head, which no path connects with the last published block."""
         if self._spec is not view.spec:
-            # The chain is another one by now, and its head follows what was announced before.
+            # The chain has been replaced by another one, whose head is published after the last announced
+            # block.
             self._spec, self._descent = view.spec, None
             return HeadChange((), tuple(self._add_blocks(view, view.number)))
         if not self._has_begun and view.has_begun:
@@ -302,7 +304,7 @@ class Hub:
         first = view.earliest
         header = view.header(first)
         assert header is not None, "the first block is stored"
-        # A subscriber that reads too slowly continues from this block, which need not be stored.
+        # A slow subscriber continues from the first block's parent, which need not be stored.
         self.head = Head(BlockNumber(first - 1), Hash32(view.parent_hash(header)))
         return HeadChange((), tuple(self._add_blocks(view, first)))
 

@@ -106,5 +106,6 @@ def _error(code: int, message: str, data: dict[str, Any]) -> Message:
 
 
 def _notice(members: dict[str, Any]) -> Message:
-    # Without the brace that opens it: the members follow the id.
+    # The opening brace is cut off, since the members continue the object that begins with the subscription's
+    # id.
     return _BEFORE, b'",' + msgspec.json.encode(members)[1:] + b"}"

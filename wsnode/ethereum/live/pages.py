@@ -234,7 +234,7 @@ def _bounds(view: Snapshot, wanted: LogFilter, position: Position, target: Head)
     if wanted.first > 0:
         begin = max(begin, view.log_count_before(min(wanted.first, target.number + 1)))
     if wanted.last is not None and wanted.last < target.number:
-        # A window may have moved beyond it.
+        # A window may have moved beyond the last wanted block.
         end = view.log_count_before(max(wanted.last + 1, view.earliest))
     return begin, max(begin, end)
 

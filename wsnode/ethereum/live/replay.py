@@ -68,7 +68,7 @@ class ReplayPages:
         self.snapshots = trio.Semaphore(SNAPSHOTS)
         """Semaphore held while a page is being made."""
         self._histories = trio.Semaphore(HISTORIES)
-        # In the order of asking, so that a long search is only one among many.
+        # Pages get their slices in the order of asking, so that a long search does not hold up the others.
         self._turn = trio.StrictFIFOLock()
         self._making: dict[Place, trio.Event] = {}
         self._kept: OrderedDict[Place, PageEvent] = OrderedDict()

@@ -124,7 +124,8 @@ class StoreSubscription(Subscription):
         if self.ended:
             return False
         if page.is_ahead:
-            # The hub may have nothing to publish: the blocks can be gone again when it reads the store.
+            # The hub may publish nothing, since the blocks may have left the chain again when it reads the
+            # store.
             self._hub.advance()
             return self._hub.is_held
         if page.change is not None:
@@ -133,7 +134,7 @@ class StoreSubscription(Subscription):
             self.deliver(page.event)
         self._position, self._floor = page.position, page.floor
         if page.position == position:
-            # The store has another branch than the one that the hub published last.
+            # The store's branch is not the one that the hub published last, so the hub publishes it first.
             self._hub.advance()
         return False
 

@@ -50,10 +50,11 @@ Search = Generator[None, None, LogMatches]
 def add_located(blocks: list[BlockLogs], located: list[tuple[int, Sequence[int]]]) -> None:
     """Append located logs to `blocks`, merging those of a block that is there already."""
     if blocks and located and blocks[-1].number == located[0][0]:
-        # What came before ended within this block.
+        # The previous slice ended within this block, so both lists of indices are joined.
         number, indices = located[0]
         located[0] = number, [*(blocks.pop().indices or ()), *indices]
-    # A third of the time of calls with names, which is a twentieth of a search for ten logs.
+    # `_make` takes a third of the time of calls with keyword arguments, which would be a twentieth of a
+    # search for ten logs.
     blocks += map(BlockLogs._make, located)
 
 
@@ -114,7 +115,7 @@ class AnyValueIterator:
     __slots__ = ("_index", "_values", "chunk")
 
     def __init__(self, cursor: RowCursor, prefixes: list[bytes]) -> None:
-        # For each value the chunk it occurs in next, as far as it has been looked up.
+        # Each iterator stands at the next chunk with its value, as far as that has been looked up.
         self._values = [ValueIterator(cursor, prefix) for prefix in sorted(prefixes)]
         self._index = 0
         self.chunk = -1
@@ -145,7 +146,7 @@ class AnyValueIterator:
 
 def common_positions(groups: list[ValueIterator | AnyValueIterator]) -> Generator[None, None, Positions]:
     """Return the positions that all groups have in their common chunk; yield between slices."""
-    # The shortest rows are the rarest values, and an empty intersection spares the longer ones.
+    # The shortest rows belong to the rarest values, and an empty intersection spares reading the longer rows.
     ordered = sorted(groups, key=lambda group: group.size()) if len(groups) > 1 else groups
     common = yield from _united(ordered[0].rows())
     for group in ordered[1:]:
@@ -227,7 +228,7 @@ def search_logs(
 
     With a `limit` the search ends at the first match beyond it, and then looks up no blocks.
     """
-    # The genesis block has no logs, and a light folder's do not begin with number 0.
+    # The genesis block has no logs, and the logs of a light folder are not numbered from 0.
     first = max(first, 1)
     begin, end = logs_before(reader, first), logs_before(reader, last + 1)
     if criteria.count and is_read_sooner(criteria.count, end - begin, last - first + 1):
@@ -262,7 +263,7 @@ def first_logs(reader: Reader, criteria: LogCriteria, begin: int, end: int, most
 
     `exceeded` means that there are more; the generator yields between slices.
     """
-    # How many blocks have these logs is not known, but not more.
+    # The number of blocks with these logs is unknown, but is at most the number of logs.
     if criteria.count and is_read_sooner(criteria.count, end - begin, end - begin):
         return first_of((yield from read_logs(reader, criteria, begin, end)), most)
     chunks: list[tuple[int, Positions | range]] = []
@@ -321,10 +322,11 @@ def _matches(
     """Yield each chunk's first log number and its matches, and None at the end of each slice."""
     cursor = reader.cursor(LOG_INDEX)
     if len(groups) == 1 == len(groups[0]):
-        # Most filters name one value, and leaps to find where several meet take twice as long.
+        # Most filters name one value. The leaps below, which find where several values meet, would take twice
+        # as long.
         yield from _matches_of_one(cursor, groups[0][0], begin, end)
         return
-    # Few values first: their leaps are cheapest, and most searches name one address.
+    # Groups with few values come first: their leaps are cheapest, and most searches name one address.
     members = [
         ValueIterator(cursor, prefixes[0]) if len(prefixes) == 1 else AnyValueIterator(cursor, prefixes)
         for prefixes in (sorted(groups, key=len) if len(groups) > 1 else groups)

@@ -32,7 +32,8 @@ class LogPage(msgspec.Struct, frozen=True):
         """Yield block number, index in the block, and text of each log."""
         texts = iter(self.texts)
         for number, indices in self.places:
-            # In this order no text is taken for an index that is none.
+            # With `indices` first, `zip` takes no text from the iterator once the indices of a block are used
+            # up.
             yield from ((number, index, text) for index, text in zip(indices, texts, strict=False))
 
     @property

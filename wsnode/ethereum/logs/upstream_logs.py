@@ -155,7 +155,7 @@ class UpstreamLogSearch:
                     raise
                 self._span = (end - self.following + 1) // 2
                 if error.reason == "timeout":
-                    # The call has no time for many of them.
+                    # After a timeout the call has no time for many more requests of this length.
                     self._span = min(self._span, RANGE_BLOCKS)
                 continue
             self.following = end + 1

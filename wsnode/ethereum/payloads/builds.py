@@ -147,7 +147,7 @@ class PayloadBuilds:
             if build.pool_version != version:
                 await self._fill(build, version)
         except ReorganisedError:
-            # Its parent is the head no more, so nobody is going to ask for it.
+            # The build's parent is no longer the head, so no consensus client will request the payload.
             build.end()
         except Exception:
             logger.exception("a payload cannot be improved; its build is ended")
@@ -165,7 +165,8 @@ class PayloadBuilds:
         """Return a block with the pool's transactions, and the blobs of its transactions in order."""
         candidates = self._pool.executable(gas_limit=build.gas_limit)
         blobs = {each.encoded: self._blobs_of(each) for each in candidates}
-        # A transaction whose blobs are gone could be proved to nobody.
+        # A transaction without its blobs is left out, since its proofs could not be delivered with the
+        # payload.
         chosen = [each for each in candidates if len(blobs[each.encoded]) == len(each.blob_hashes)]
         block = await self._built(build, chosen)
         kept = [blob for each in block_transactions(block.header, block.body) for blob in blobs[each]]

@@ -113,7 +113,7 @@ class OrphanBlocks:
 
 
 def _size(block: UnverifiedBlock) -> int:
-    # Its rows, and as much again for what they were decoded into.
+    # The block's rows, and as much again for the objects that were decoded from them.
     return 2 * (len(block.header) + len(block.body))
 
 
@@ -246,7 +246,8 @@ class EngineChain:
             if status.status not in ("VALID", "ACCEPTED"):
                 return status
         if self._is_final(head):
-            # The only heads that the specification lets a client pass over.
+            # The specification lets a client pass over an update only if the head is below the finalized
+            # block.
             return valid(head)
         try:
             change = await self._tree.set_head(head, safe=safe, finalized=finalized, keeps_final=True)
@@ -302,7 +303,8 @@ class EngineChain:
 
     def _refused(self, payload: Payload, error: InvalidBlockError) -> PayloadStatus:
         if error.rule == _OF_THE_HASH:
-            # It says nothing of the block that has this hash.
+            # The payload's content does not have this hash, so the error says nothing of the block that has
+            # it.
             return _logged(payload.block_hash, invalid(None, str(error)))
         below = self._malformed.get(payload.parent_hash)
         malformed = MalformedPayload(payload.parent_hash if below is None else below.parent, str(error))
@@ -315,7 +317,7 @@ class EngineChain:
         return self._status_of(malformed)
 
     def _status_of(self, malformed: MalformedPayload) -> PayloadStatus:
-        # The parent may have come since.
+        # The parent may have arrived since the payload was refused.
         return invalid(self._named(malformed.parent), malformed.error)
 
     def _named(self, block_hash: bytes) -> bytes | None:

@@ -8,7 +8,7 @@ from wsnode.ethereum.pool.limits import SLOT_BYTES, PoolLimits
 from wsnode.ethereum.state import GAS_PER_BLOB
 
 BLOB_TYPE = 3
-# Memory of the objects around a transaction (measured): its bytes are held twice, decoded and encoded.
+# Measured memory of the objects around a transaction, whose bytes are held twice: decoded and encoded.
 OVERHEAD_BYTES = 1400
 COPIES = 2
 
@@ -53,7 +53,7 @@ class PoolEntry(msgspec.Struct, frozen=True, gc=False, eq=False):
 
 def entry_of(transaction: PooledTransaction, arrival: int, now: float) -> PoolEntry:
     """Return the pool entry of a transaction, the `arrival`-th, received at the time `now`."""
-    # Blobs are looked at once and not kept.
+    # `encoded` has no blobs: they are checked when the transaction arrives, and not kept in the entry.
     size = len(transaction.encoded)
     blobs, blob_fee = len(transaction.blob_hashes), transaction.max_blob_fee
     gas, max_fee = transaction.gas, transaction.max_fee

@@ -39,7 +39,8 @@ def returned_transactions(view: Snapshot, blocks: Sequence[Head]) -> Iterator[Po
 
 def _decoded(spec: ChainSpec, encoded: bytes) -> PooledTransaction | None:
     """Return a transaction; None for one of a chain id that a development chain no longer has."""
-    # The latter are unsigned: only a development chain with impersonation can include them.
+    # Impersonated transactions are unsigned, and only a development chain with impersonation can include
+    # them.
     for decode in (PooledTransaction, PooledTransaction.impersonated):
         try:
             return decode(spec, encoded)
@@ -147,7 +148,8 @@ class TransactionPool(PoolView):
         try:
             promoted = self._admit(transaction)
         except ReorganisedError:
-            # Blocks are being replaced, and the change is not announced yet.
+            # Blocks are being replaced, and the change is not announced yet, so the pool first reads the new
+            # head.
             self.refresh()
             promoted = self._admit(transaction)
         if self.blobs is not None:
@@ -173,9 +175,10 @@ class TransactionPool(PoolView):
             try:
                 promoted += self._put(transaction)
             except errors.PoolError:
-                # It has been replaced, or the state has gone on without it.
+                # The transaction has been replaced, or the present state no longer admits it.
                 continue
-        # Not before all are there: until then, those behind them wait, which may be very many.
+        # Surplus is dropped only once all transactions are back: until then, very many may be queued behind
+        # one that is still missing.
         self._drop_surplus()
         return promoted
 
@@ -211,7 +214,7 @@ class TransactionPool(PoolView):
             self._tell_returned()
             self._returning.clear()
         except ReorganisedError:
-            # The chain has moved on meanwhile, so another change is to come.
+            # The chain has moved on meanwhile, so another change will follow.
             pass
         self._drop_surplus()
         self._sweep()

@@ -48,7 +48,8 @@ class PriceHeap:
                 heapq.heappush(heap, item)
 
     def _cleared(self) -> list[tuple[Worth, int, int, PoolEntry]]:
-        # Twice as many as there are: most of them have gone.
+        # A heap twice as large as the pool consists mostly of transactions that have left the pool, so it is
+        # rebuilt.
         if self._heap is None or len(self._heap) > 2 * len(self._entries) + 64:
             self._heap = [self._item(entry) for entry in self._entries.values()]
             heapq.heapify(self._heap)
@@ -89,7 +90,7 @@ class TransactionIndex:
             self._forget(replaced)
         self._count(entry)
         promoted = [entry] if is_pending else []
-        # One that costs less than the one before it leaves funds for those that wait.
+        # A replacement that costs less than the replaced transaction leaves funds for the queued ones.
         promoted += with_sender.promote()
         self.pending += len(with_sender.pending) - before
         if promoted:

@@ -214,7 +214,7 @@ class CreatorFallback(FirstBlockFallback):
         code = hexadecimal(view.state.code(address, first))
         number = yield from first_block(view, "eth_getCode", address, lambda told: told == code)
         if not number:
-            # It is a contract of the genesis.
+            # The genesis block already has the contract, so no transaction created it.
             return NULL
         past = yield from executed(view, block_name(view, number))
         if past is None:
@@ -334,7 +334,8 @@ def _changed(method: Method, kind: type[UpstreamFallback]) -> Method:
         kind(method.name, method.kind), kind(method.name, method.quick_kind)
     )
     if kind is HistoricalStateFallback:
-        # The engine leaves to the handler what it does not find.
+        # The engine passes a call for a state that it does not find on to the handler.
         return changed
-    # What the engine does not find may be elsewhere.
+    # The engine would answer for a block or transaction that it does not find, but the other node may have
+    # it.
     return changed.handled_alone()

@@ -199,7 +199,7 @@ def _add_sending(
     waiting = inclusion.InclusionWaiter(sender, hub)
     inclusion.add_methods(registry, waiting)
     if development is not None:
-        # Nodes that make no blocks start sooner without it.
+        # Nodes that make no blocks start sooner without this module.
         from wsnode.ethereum.rpc.development import methods as development_methods
 
         means = development_methods.DevelopmentParts(

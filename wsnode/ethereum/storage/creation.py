@@ -91,7 +91,8 @@ def require_state(store: Environment, state: State, folder: Path) -> None:
                 is_same = after.version == before.version
         if fault is None:
             return
-        # The state is read in a snapshot of its own, which may be of a later version.
+        # `_state_fault` reads the state in a snapshot of its own, which may be of a later version than
+        # `before`. A fault counts only if no other version was committed meanwhile.
         if is_same:
             raise CorruptHeadError(folder, fault)
 

@@ -111,7 +111,8 @@ class ChainFolder(msgspec.Struct, frozen=True):
         try:
             with _named(path):
                 file.truncate(0)
-                # Past the buffer, which would be written once more when the file is closed.
+                # `os.write` bypasses the file's buffer, which would be written once more when the file is
+                # closed.
                 os.write(file.fileno(), str(os.getpid()).encode())
         except OSError:
             file.close()

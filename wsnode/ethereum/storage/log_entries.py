@@ -87,7 +87,8 @@ def remove(writer: Writer, entries: Iterable[tuple[bytes, bytes]], first: int = 
         row = writer.get(LOG_INDEX, key)
         assert row is not None, f"log index lacks {key.hex()}"
         left = decode_positions(row) - BitMap(array("I", positions))
-        # What is left of pruned blocks is listed in no block that could take it away later.
+        # A row that has only logs of pruned blocks left is deleted now: no stored block lists these logs, so
+        # no later change would delete the row.
         if left and (int.from_bytes(key[-CHUNK_KEY:], "big") << CHUNK_BITS) + left.max() >= first:
             writer.put(LOG_INDEX, key, encode_positions(left))
         else:

@@ -112,10 +112,12 @@ def prune(writer: Writer, number: int) -> None:
     """Remove the first block, `number`."""
     receipts = writer.get(RECEIPTS, number_key(number))
     assert receipts is not None, "the first block is stored"
-    # A row stays until the last log that it lists is gone: searches begin at the first log that is there.
+    # A row stays until the last log that it lists is pruned: searches begin at the first stored log, so they
+    # skip earlier ones.
     for place, (key, positions) in enumerate(entries_of([receipts], logs_before(writer, number))):
         if place % _KEYS_AT_ONCE == 0:
-            # Other threads must not wait for the interpreter until a block of many logs is gone.
+            # Other threads must not wait for the interpreter's lock until all logs of a large block are
+            # removed.
             sleep(0)
         row = writer.get(LOG_INDEX, key)
         if row is not None and log_entries.last_position(row) == array("I", positions)[-1]:

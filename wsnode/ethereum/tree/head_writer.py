@@ -92,7 +92,8 @@ class LiveTree:
 
     async def _store(self, pending: PendingCommit) -> None:
         try:
-            # What was taken is stored before the tree is used otherwise, so a cancellation waits for that.
+            # The pending blocks must be stored before the tree is used for anything else, so a cancellation
+            # waits for that.
             with trio.CancelScope(shield=True):
                 await in_thread(partial(self.tree.store, pending))
         finally:
@@ -134,5 +135,5 @@ class LiveTree:
 
 async def in_thread(work: Callable[[], Result]) -> Result:
     """Return the result of blocking work, run in a thread to its end."""
-    # A cancellation does not stop it: a change that has begun is completed and published.
+    # A cancellation does not stop the thread: a change that has begun is completed and published.
     return await trio.to_thread.run_sync(work)

@@ -91,7 +91,8 @@ def _last_at(view: Snapshot, first: BlockNumber, time: int) -> BlockNumber | Non
     """Return the number of the last block from `first` on not later than `time`, None if `first` is later."""
     if _time(view, first) > time:
         return None
-    # Times do not go back; blocks of one time follow each other.
+    # Timestamps never decrease along the chain, so `bisect_right` finds the last of the blocks with one
+    # timestamp.
     numbers = range(first, view.number + 1)
     return BlockNumber(first + bisect_right(numbers, time, key=lambda number: _time(view, number)) - 1)
 

@@ -44,7 +44,7 @@ def executed(block: BuiltBlock, root: Head, total_difficulty: int) -> SideBlock:
 
 def unexecuted(block: UnverifiedBlock, total_difficulty: int) -> SideBlock:
     """Return the side block of a block with a valid header."""
-    # Its rows, and as much again for the decoded block.
+    # The size is that of the block's rows, and as much again for the decoded block.
     return SideBlock(block, total_difficulty, 2 * (len(block.header) + len(block.body)))
 
 
@@ -52,8 +52,8 @@ class SideBlocks:
     """Side blocks by hash; those used last are kept."""
 
     def __init__(self) -> None:
-        # In the order of their last use. Whatever uses a block uses its ancestors after it, so the first one
-        # never lies below another.
+        # The blocks are in the order of their last use. Each use of a block is followed by a use of its
+        # ancestors, so the first block in this order is never an ancestor of another one.
         self._blocks: dict[Hash32, SideBlock] = {}
         self._bytes = 0
 
@@ -83,7 +83,7 @@ class SideBlocks:
                 assert isinstance(below.block, BuiltBlock), "only executed blocks are rebased"
                 rebased[block.hash] = replace(candidate, block=block.rebased(below.block), root=below.root)
         for block_hash, candidate in rebased.items():
-            # In its place: the order of use stays.
+            # The assignment keeps the place of the key, so the order of use stays unchanged.
             self._blocks[Hash32(block_hash)] = candidate
 
     def pop(self, block_hash: bytes) -> SideBlock | None:
@@ -96,7 +96,7 @@ class SideBlocks:
         """Remove the least recently used blocks beyond the bounds, and return them."""
         evicted: list[SideBlock] = []
         if len(self._blocks) > MAX_BLOCKS or self._bytes > MAX_BYTES:
-            # Several at a time, because they are stored in one transaction.
+            # Several blocks are evicted together, because the caller stores them in one transaction.
             blocks, size = MAX_BLOCKS * 7 // 8, MAX_BYTES * 7 // 8
             while len(self._blocks) > blocks or self._bytes > size:
                 candidate = self.pop(next(iter(self._blocks)))

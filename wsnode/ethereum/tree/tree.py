@@ -197,7 +197,8 @@ class BlockTree(Appender):
             yield
         except BaseException:
             self.is_torn = True
-            # A second failure here repeats before the next change, and is reported then.
+            # A failure of this `_mend` is suppressed, because the next change repeats it and reports the
+            # error.
             with suppress(Exception):
                 self._mend()
             raise
@@ -288,7 +289,8 @@ class BlockTree(Appender):
         past = [block_hash for block_hash, spilled in self._spilled.items() if spilled <= number]
         with self.chain.snapshot() as view:
             useless = [each for each in past if view.side_receipts(each) is None]
-        # The head has moved whether they can be deleted or not; the next final block is another chance.
+        # The head has already moved, so a failed deletion is no error of this change; the next final block is
+        # another chance to delete the blocks.
         with suppress(StoreError):
             if useless:
                 self.chain.forget(useless)

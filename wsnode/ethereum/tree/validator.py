@@ -104,7 +104,7 @@ class BlockValidator:
         is_valid = (
             view.number_of(block.hash) is not None
             or (candidate is not None and candidate.root is not None)
-            # Stored beside with receipts: it was canonical once.
+            # A side block that is stored with receipts was canonical once.
             or view.side_receipts(block.hash) is not None
         )
         return ValidBlock(Head.of(block)) if is_valid else None

@@ -91,7 +91,8 @@ def _described(struct: type[msgspec.Struct]) -> tuple[Sequence[Schema], Mapping[
 def add_discovery(registry: Registry, *, title: str, version: Callable[[], str]) -> None:
     """Register `rpc.discover`; its document includes methods that are registered later."""
 
-    # Writing takes milliseconds, and methods are registered while the node starts.
+    # Writing the document takes milliseconds. The number of methods is the key, because methods are
+    # registered while the node starts.
     written: dict[int, bytes] = {}
 
     @registry.method("rpc.discover", view=False, result={"$ref": META_SCHEMA})

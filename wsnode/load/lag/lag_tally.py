@@ -175,7 +175,8 @@ class LagTally:
         if found.call is not None:
             self._miss(LOGS, max(0, self._logs - found.logs))
         if found.counts and not found.has_calls:
-            # Each block changes an outcome of every subscriber.
+            # Each block changes the outcome of a watched call of every subscriber, so a block without
+            # outcomes was missed.
             self._miss(CALLS, 1)
 
     def _miss(self, kind: str, count: int) -> None:

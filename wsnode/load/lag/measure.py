@@ -87,7 +87,7 @@ def measure_lag(url: str, plan: LagPlan, show: Show) -> LagResult:
 def watched_calls(subscriber: int, count: int) -> list[dict[str, str]]:
     """Return calls of a subscriber's own: the first returns the block's number, the others read a slot."""
     first = subscriber * count
-    # PUSH4 POP, so that it is another call than those of other subscribers; NUMBER, and return it.
+    # PUSH4 and POP make the call different from those of other subscribers; then NUMBER is returned.
     changing = f"0x63{first:08x}50435f5260205ff3"
     # PUSH4 SLOAD, and return it.
     others = (f"0x63{number:08x}545f5260205ff3" for number in range(first + 1, first + count))
@@ -155,7 +155,7 @@ class _LagRun:
     def __init__(self, url: str, plan: LagPlan, drive: MiningCalls | None) -> None:
         self.lost = list[str]()
         self.failure: str | None = None
-        # What nobody makes is not expected either.
+        # Without a driver no logs are made, so none are expected.
         logs = 0 if drive is None else plan.wanted_logs
         self.tally = LagTally(plan.subscribers, plan.kinds, plan.slice_seconds, logs)
         self._plan = plan
@@ -233,7 +233,7 @@ class _LagRun:
     def _go_on(self, began: float, show: Show) -> None:
         shown = 0.0
         while (passed := time.monotonic() - began) < self._plan.seconds and self._subscribers_left():
-            # What arrives is stamped by the wall clock.
+            # Arrivals are stamped by the wall clock, so the driver's times are taken from it as well.
             now = time.time()
             if self._driver is not None:
                 self._driver.go_on(now)

@@ -54,7 +54,7 @@ def family(process: int) -> list[int]:
         raise UnknownProcessError(process) from None
     found = [process]
     for child in children:
-        # It may have ended since.
+        # The child may have ended since.
         with suppress(UnknownProcessError):
             found += family(child)
     return found
@@ -89,7 +89,7 @@ def _intervals(measured: Measurement, width: float, count: int) -> Iterator[Inte
             if min(count - 1, int((place + 0.5) * measured.slice_seconds / width)) == number:
                 latencies.merge(piece.latencies)
                 errors += piece.errors
-        # On a busy machine the last look comes after the end.
+        # On a busy machine the last sample is taken after the end, so the last interval includes it.
         last = math.inf if number == count - 1 else end
         usage = [each for each in measured.usage if begin <= each.at < last]
         yield IntervalResult(

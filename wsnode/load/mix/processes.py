@@ -151,7 +151,7 @@ _shared: _Shared | None = None
 def _remember(shared: _Shared) -> None:
     global _shared
     _shared = shared
-    # An interruption ends the run by way of the process that waits for all.
+    # An interruption ends the run through the process that waits for all others, so this process ignores it.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
@@ -172,12 +172,12 @@ def _run_share(
             hear=shared.hear,
         )
     except BrokenBarrierError:
-        # Another process says why.
+        # The process that broke the barrier returns the reason.
         return ""
     except ConnectionError as error:
         shared.barrier.abort()
         return str(error)
     if measured.failure is not None:
-        # The others need not go on.
+        # The other processes need not continue after this failure.
         shared.end.set()
     return measured

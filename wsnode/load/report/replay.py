@@ -32,7 +32,7 @@ def lines(found: Sequence[ReplayResult], plan: ReplayPlan) -> Iterator[str]:
 
 
 def _all_notes(found: Sequence[ReplayResult]) -> Iterator[str]:
-    # Both have been sent the lines of one file.
+    # All nodes were sent the lines of one file, so only the first node's notes name the malformed lines.
     return labelled([notes(found[0]), *(islice(notes(replay), 1) for replay in found[1:])])
 
 

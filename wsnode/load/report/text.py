@@ -99,7 +99,7 @@ def client(measured: Measurement) -> str:
         text += f", {measured.machine:.0%} of all cores here were in use"
     if len(measured.lateness):
         text += f", a request in a hundred was sent {measured.lateness.percentile(0.99):.1f} ms late"
-    # A node on this machine has had the rest of the cores.
+    # A node on this machine has used the rest of the cores, so the text names the machine as well.
     return f"{text}: the client or its machine was the limit" if measured.is_client_the_limit else text
 
 

@@ -152,7 +152,7 @@ class _StormRun:
         return min(TURN_SECONDS, max(0.0, self._began + self._started / self._plan.rate - now))
 
     def _ask(self, opening: Opening) -> None:
-        # It may have been lost since.
+        # The connection may have been lost since it was chosen.
         if opening in self._held:
             del self._held[opening]
             self._waiting[opening] = None
@@ -179,7 +179,7 @@ class _StormRun:
         elif opening.socket is before:
             self._selector.modify(before, opening.events, opening)
         else:
-            # Encryption has wrapped it.
+            # TLS has wrapped the socket in a new object, which has to be registered in its place.
             self._selector.unregister(before)
             self._selector.register(opening.socket, opening.events, opening)
 

@@ -151,7 +151,7 @@ async def _fork_point(url: str, number: int | None) -> ForkPoint:
             return kept
         block = await fetch_first(client, number)
         folder = _folder(url, block.number)
-        # Another block had this number before.
+        # The folder may hold the values of another block that had this number before.
         shutil.rmtree(folder, ignore_errors=True)
         write_private(folder / FIRST_FILE, msgspec.json.encode(block))
         return ForkPoint(block, folder / PROVED)
@@ -354,7 +354,8 @@ async def _rules(client: Client, header: dict[str, Any], chain_id: int) -> tuple
     except UpstreamError:
         return settled if settled == "amsterdam" else await _anvil_rules(client), None
     if current.since > time and network is not None:
-        # They are not those of the block: it is of a network whose forks are known here, or they must do.
+        # The reported rules came into force after this block. A known network's own table has the block's
+        # rules; without them the reported rules must do.
         found = rules_at(network, time)
         if found is not None:
             return found

@@ -185,7 +185,7 @@ class HistoricalChains:
         self._open_chains = WeakSet[ProvedHistoricalChain]()
         self._turns = trio.Semaphore(MAX_OPENING)
         self._numbers = count()
-        # A process that was killed may have left some.
+        # A killed process may have left folders of its chains.
         shutil.rmtree(self._folder, ignore_errors=True)
 
     def __len__(self) -> int:
@@ -223,7 +223,7 @@ class HistoricalChains:
         """Return a kept chain; if there is none, make one for all callers that wait for it."""
         while (found := self._find(key)) is None:
             if (opening := self._opening.get(key)) is not None:
-                # If it fails there, the next one tries itself.
+                # If the other caller fails to make the chain, one of the waiting callers makes it.
                 await opening.wait()
                 continue
             self._opening[key] = opening = trio.Event()

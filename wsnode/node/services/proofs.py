@@ -50,7 +50,8 @@ def proof_figures(supply: ProofFetcher) -> list[MetricValue]:
         MetricValue("wsnode_proof_rounds_total", supply.rounds),
         MetricValue("wsnode_carried_values_total", provers.carried),
     ]
-    # Upstreams whose URLs differ in secret parts alone have one name.
+    # Upstreams whose URLs differ only in their secret parts have the same name, so each name is reported
+    # once.
     for name in sorted({str(client) for client in provers.clients()} | provers.asked.keys()):
         named = {"upstream": name}
         figures += [

@@ -140,7 +140,8 @@ class ReplicaService:
         await self.delivery.send(encoded)
 
     def tell(self, news: SyncEvents) -> None:
-        # Calls wait for a block from the moment that the journal has it.
+        # Calls of other processes may wait for a block as soon as the journal has it, so each new height is
+        # sent to these processes.
         self.replica.on_height.append(news.stands_anew)
         if self.mirrored is not None:
             self.mirrored.on_change.append(news.pooled)

@@ -103,7 +103,8 @@ class StoreCheck:
             told = None if found is None else str(found)
             if isinstance(found, StoreFailedError):
                 self._failure = found
-                # The process ends as by an operator's signal, so clients are told to connect again.
+                # SIGTERM ends the process as an operator's signal does, so clients receive the notice to
+                # connect again.
                 os.kill(os.getpid(), signal.SIGTERM)
             await trio.sleep(CHECK_SECONDS)
 

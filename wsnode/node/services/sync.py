@@ -115,7 +115,7 @@ class LocalSync:
             transaction = PooledTransaction(self._chain.spec, encoded)
         except InvalidTransactionError as error:
             raise SendFailedError(str(error)) from None
-        # What they tell of it is no news to the other processes.
+        # The transaction must not be announced as new to the other processes when the upstreams announce it.
         self.follower.heard.note([transaction])
         await self.follower.send(encoded)
 
@@ -124,7 +124,8 @@ class LocalSync:
             news.heard([transaction.encoded for transaction in heard])
 
         self.follower.heard.on_heard.append(tell_heard)
-        # Calls wait for a block from the moment that it is announced.
+        # Calls of other processes may wait for a block as soon as it is announced, so each new height is sent
+        # to these processes.
         self.follower.on_height.append(news.stands_anew)
         if self.mirrored is not None:
             self.mirrored.on_change.append(news.pooled)

@@ -88,7 +88,8 @@ class IpcChannel(Generic[Received]):
         except OSError as error:
             if error.errno not in (errno.EMFILE, errno.ENFILE):
                 raise
-            # Files are closed again sooner or later.
+            # Too many files are open. Some will be closed sooner or later, so the message can be sent again
+            # then.
             return False
 
     def post(self, message: msgspec.Struct) -> None:
@@ -195,7 +196,8 @@ class IpcChannel(Generic[Received]):
         except OSError as error:
             if isinstance(error, BrokenPipeError | ConnectionError):
                 raise PeerClosedError from error
-            # Too many descriptors are on their way, or no buffer is left: both pass.
+            # Too many descriptors are in transit, or no buffer is left. Both conditions pass, so the message
+            # can be sent again later.
             return False
         return True
 
@@ -238,7 +240,7 @@ def _read_memory(memory: int) -> bytes:
         UnreadableMessageError: The message is too long, or the file is another kind, whose reads could block.
     """
     try:
-        # Only memory has seals (memfd_create(2)).
+        # Only memory files have seals (memfd_create(2)), so the call fails for any other kind of file.
         fcntl.fcntl(memory, fcntl.F_GET_SEALS)
     except OSError:
         raise UnreadableMessageError("a message has a descriptor that is no memory file") from None

@@ -102,7 +102,8 @@ class MultiProcessNode:
         """Send the workers another configuration; if it cannot be read, the old one stays."""
         self._config = config = read_again(self._reread) or self._config
         configure(config.log_level, config.log_format)
-        # Workers read their keys again too, which lie in files of their own.
+        # Even an unchanged configuration is sent, because workers then also read their keys again, which are
+        # in separate files.
         self._parent.configure(msgspec.json.encode(config))
 
 

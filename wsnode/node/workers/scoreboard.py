@@ -194,7 +194,7 @@ class SharedCreditCountingRateLimiter(SharedRateLimiter):
     def charge(self, now: float, rate: CreditRate, cost: float) -> float:
         seconds = super().charge(now, rate, cost)
         if not seconds:
-            # At time 0 an endless bucket with one credit a second is the sum of what was charged.
+            # At time 0, an infinite bucket that gets one credit a second stores the sum of all charges.
             index = _SPENT + self._place
             self._words.charge(index, 0.0, per_second=1.0, burst=inf, dearest=1.0, cost=cost)
         return seconds

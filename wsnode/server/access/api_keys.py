@@ -150,7 +150,7 @@ class ApiKey:
             RpcError: The limit is reached, perhaps by another process since `check_connections`.
         """
         allowed = self.limits.connections
-        # Counted first, as subscriptions are.
+        # The connection is counted before the check: otherwise two processes could both take the last place.
         self._rate_limiter.add_connections(1)
         if allowed is not None and self._rate_limiter.connections > allowed:
             self._rate_limiter.add_connections(-1)
@@ -178,7 +178,8 @@ class ApiKey:
             RpcError: The limit is reached.
         """
         allowed = self.limits.subscriptions
-        # Counted first: of two processes that take the last place at once, neither may overlook the other.
+        # The connection is counted before the comparison: of two processes that take the last place at the
+        # same moment, neither may overlook the other.
         self._rate_limiter.add_subscriptions(1)
         if allowed is not None and self._rate_limiter.subscriptions > allowed:
             self._rate_limiter.add_subscriptions(-1)
@@ -199,7 +200,7 @@ class ApiKey:
     def _may_call(self, name: str) -> bool:
         if (allowed := self._allowed.get(name)) is None:
             allowed = any(fnmatchcase(name, pattern) for pattern in self.limits.methods or ())
-            # Clients can think of any number of names.
+            # Clients can send any number of method names, so only the first results are kept.
             if len(self._allowed) < REMEMBERED:
                 self._allowed[name] = allowed
         return allowed

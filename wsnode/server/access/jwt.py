@@ -80,7 +80,7 @@ class JwtVerifier:
         self._check_time(_decoded(claims, _CLAIMS).iat)
 
     def _check_time(self, made: float) -> None:
-        # Not a number is within no bounds.
+        # The negated comparison also refuses NaN, which no comparison includes.
         if not abs(self._clock() - made) <= MAX_DRIFT_SECONDS:
             raise _refused(f"the token was not made within {MAX_DRIFT_SECONDS} seconds of now")
 

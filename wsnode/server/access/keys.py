@@ -215,7 +215,7 @@ class KeyFileStore:
     def lookup(self, key: str) -> ApiKey | None:
         """Return the key, None if it is unknown, after reading the file if it has changed."""
         self.refresh()
-        # What could be timed is the look-up of a hash, which leads to no key.
+        # A client could only measure the time of finding a hash, from which no key can be derived.
         return self._in_use.get(hash_of(key))
 
     def accounts(self) -> dict[str, KeyAccount]:

@@ -96,7 +96,8 @@ def is_local_name(name: str) -> bool:
 def _foreign_name(host: str) -> str | None:
     """Return the name in a Host header without its port; None if no web page can have sent the header."""
     name = without_port(host).lower().removesuffix(".")
-    # No name leads to an address that is spelled out, and what sends no Host is no browser.
+    # A page can misuse only a name (DNS rebinding), so a Host header with a literal address is accepted. A
+    # client that sends no Host is no browser.
     return None if not name or is_local_name(name) or _address_of(name) is not None else name
 
 
@@ -122,10 +123,10 @@ def _is_local(origin: str) -> bool:
         place = urlsplit(origin)
     except ValueError:
         return False
-    # `hostname` of urlsplit() passes over what follows a bracket.
+    # `hostname` of urlsplit() ignores text after a closing bracket, so the host is taken from `netloc`.
     host = without_port(place.netloc)
     if place.scheme not in WEB:
-        # A page that hides its origin, as a sandboxed frame does, sends `null`, which has no scheme.
+        # A page with a hidden origin, such as a sandboxed frame, sends `null`, which has no scheme.
         return bool(place.scheme)
     return is_local_host(host)
 

@@ -209,7 +209,7 @@ class Router:
         version = self._known_version(name, match)
         api_key = self._api_key_of(name, match["key"] or "")
         if client is not None and api_key is not None:
-            # All that is done with a key is one client's, wherever it comes from.
+            # All use of a key counts as one client's, from whatever address it comes.
             client = client.of(f"{name}/{api_key.name}")
         caller = Caller(network=name, api_key=api_key, rpc_version=version, client=client)
         if bool(match["socket"]) != socket:

@@ -165,7 +165,8 @@ class HttpConnection:
         """Answer a request like the one before; return True if another may follow."""
         shared = self._service.shared
         answered = self._try_fast_path(repeated.route, repeated.fast_path, body)
-        # Where others are slow to read, the reply is counted, and a long one may be compressed.
+        # While other clients are slow to read, the reply has to be counted, and a long one may have to be
+        # compressed. Both happen in `_answer_repeated`.
         most = min(GUARANTEED_BYTES, self._limits.deflate_bytes - 1)
         if answered is None or len(answered[0]) > most or shared.waiting.used or self._is_last:
             return await self._send_last_or_not(await self._answer_repeated(repeated, body, answered))
@@ -292,7 +293,7 @@ class HttpConnection:
         if not body:
             return Response(200, headers=shared)
         demanded = headers.only(MIN_BLOCK_HEADER)
-        # It waits for a block that may not come in time.
+        # The request waits for a block that may not arrive in time.
         if demanded and (refusal := await self._while_there(arrival_of(route, demanded))) is not None:
             raise refusal
         api_key = route.caller.api_key
@@ -381,7 +382,8 @@ class HttpConnection:
             if len(body) <= INFLATED_AT_ONCE:
                 return decode_body(body, encoding, limit)
             pool = self._service.shared.executor.short_work
-            # The thread makes a text of it that is within the limit of bodies too.
+            # The thread makes a decoded text, which is within the limit of bodies too, so that limit is
+            # counted as well.
             self._hold(len(body) + limit)
             try:
                 return await pool.run(client, lambda _cancel: decode_body(body, encoding, limit))
@@ -452,7 +454,7 @@ class HttpConnection:
             data = await receive_within(self._transport, scope)
         finally:
             self._begin_serving()
-            # Whose place has been taken is not served, even if its request came at that moment.
+            # A displaced connection is not served, even if its request arrived at that moment.
             if self._service.idle.pop(scope, None) is None:
                 data = None
         if not data:
@@ -468,7 +470,8 @@ class HttpConnection:
         with self._service.shared.waiting.counted(self.client, size):
             for number, parcel in enumerate(coalesce(pieces)):
                 if number:
-                    # A client that reads as fast as this is sent would have all turns.
+                    # Without these pauses, a client that reads as fast as the reply is sent would keep all
+                    # other tasks from running.
                     await self._take_turns()
                 await self._send_piece(parcel)
 

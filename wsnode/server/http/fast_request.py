@@ -19,7 +19,7 @@ from wsnode.server.http.responses import Response, head_around_length
 
 _HEAD = re.compile(rb"POST (/[!-~]*) HTTP/1\.1\r\n((?:[A-Za-z0-9-]+:[ \t]?[!-~](?:[ -~]*[!-~])?\r\n)+)\r\n")
 _LENGTH = re.compile(r"[0-9]{1,9}")
-# Headers that change the framing of a request or its response beyond those that the caller reads.
+# Headers that change the framing of a request or of its response, besides those read by the caller.
 _NOT_PLAIN = frozenset(("transfer-encoding", "expect", "upgrade", "connection", "trailer", "te"))
 _LENGTH_LINE = re.compile(rb"\r\ncontent-length:[ \t]?([0-9]+)\r\n", re.IGNORECASE)
 HEAD_BYTES = 1024

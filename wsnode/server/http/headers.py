@@ -161,7 +161,8 @@ def preflight(headers: Headers, caller: Caller, origin_policy: OriginPolicy) -> 
         **cross_origin(headers, caller, origin_policy),
         **_private_network(headers),
         "Access-Control-Allow-Methods": "POST, GET, OPTIONS",
-        # Libraries add headers of their own (tracing, say), and none of them means anything here.
+        # Libraries add headers of their own (for tracing, say). None of them has a meaning for this node, so
+        # all are allowed.
         "Access-Control-Allow-Headers": asked if _NAMES.fullmatch(asked) else "Content-Type",
         "Access-Control-Max-Age": "86400",
     }

@@ -82,7 +82,8 @@ class RequestParser:
             ConnectionClosedError: The client has disconnected, or was silent for too long.
         """
         limit, deadline = self._limits.body_bytes, trio.current_time() + self._limits.body_seconds
-        # In one piece, for a body may come in chunks of a byte.
+        # The body is joined while it arrives, because it may come in chunks of one byte, each of which would
+        # be an object.
         body = bytearray()
         self.unread = 0
         try:
@@ -92,7 +93,7 @@ class RequestParser:
                     raise _too_large(len(body), limit)
                 hold(len(body))
         finally:
-            # What it still has came behind the body.
+            # The bytes that the parser still has arrived after the body.
             self.unread = len(self.rest)
         if not isinstance(event, h11.EndOfMessage):
             raise ConnectionClosedError

@@ -69,7 +69,7 @@ class StaticFile:
         self.tag = f'"{hashlib.sha256(body).hexdigest()[:32]}"'
         """Entity tag (RFC 9110, section 8.8.3)."""
         self._media_type = content_type.partition(";")[0] if named_only else None
-        # A browser asks each time whether its copy still holds: another release may answer here tomorrow.
+        # The browser has to validate its copy each time, because another release may serve this path later.
         self._headers = {"ETag": self.tag, "Cache-Control": "no-cache", **(headers or {})}
         if named_only:
             self._headers["Vary"] = "Accept"

@@ -57,7 +57,8 @@ class HumanFormatter(logging.Formatter):
         """Return the line before any traceback."""
         details = getattr(record, "details", {})
         shown = "".join(f" {name}={value}" for name, value in details.items())
-        # Others say part of it: an upstream the reason of a refusal, say.
+        # Other machines write parts of the line (an upstream the reason of a refusal, for example), so it is
+        # shortened and made printable.
         return printable(_shortened(super().formatMessage(record) + shown))
 
     def formatException(self, ei: Any) -> str:  # noqa: N802 - the library's name

@@ -77,7 +77,8 @@ class NodeProcessCollector(Collector):
             ("open_fds", "Number of open file descriptors.", FILES.stat().st_size),
             ("max_fds", "Maximum number of open file descriptors.", most_files()),
         ]
-        # No file can be opened once all are, which is when these figures are looked at.
+        # Opening `statm` fails once all descriptors are in use, which is when an operator needs the other
+        # figures.
         with suppress(OSError):
             size, resident = map(int, (OWN / "statm").read_text().split()[:2])
             figures += [
@@ -169,7 +170,8 @@ class Metrics(Collector):
         yield from families.values()
 
     def _methods(self) -> Iterator[tuple[str, Method]]:
-        # What a network and its ports share is counted once, wherever it was called.
+        # A network and its ports share methods, so each method is counted once, for the network with which it
+        # comes first.
         seen = set[Method]()
         for network, registry in self._registries.items():
             for method in registry.methods.values():
@@ -187,7 +189,8 @@ class Metrics(Collector):
                     durations.add_metric([*labels, outcome], buckets(meter), sum_value=meter.seconds)
             if any(method.waits.counts):
                 waits.add_metric(labels, buckets(method.waits), sum_value=method.waits.seconds)
-                # The calls that waited are counted before one of them is refused, so a rate begins at 0.
+                # The counter of refused calls is exported as soon as a call has waited, before any refusal,
+                # so that its rate begins at 0.
                 not_begun.add_metric(labels, method.waits.refused)
             for code, count in method.failures.items():
                 errors.add_metric([*labels, str(code)], count)
@@ -224,7 +227,8 @@ class Metrics(Collector):
 
 
 def _new_family(name: str) -> Any:
-    # The library's families have no type in common that adds samples.
+    # The return type is Any, because the metric families of prometheus_client have no common type with
+    # `add_metric`.
     definition = definition_of(name)
     kind = _FAMILIES[definition.kind]
     return kind(definition.family, definition.help, labels=definition.labels)

@@ -39,7 +39,7 @@ def count_free_files() -> int:
 def has_free_files() -> bool:
     """Return True if this process can open more files than the last `LAST` ones."""
     try:
-        # The system gives the lowest number that is free.
+        # os.dup returns the lowest free descriptor, so at least that many files are open.
         lowest = os.dup(0)
     except OSError:
         return False

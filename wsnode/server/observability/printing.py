@@ -54,7 +54,8 @@ class Printer:
         self._descriptor = descriptor
         self._rate = LineRate(rate, clock)
         self._most_waiting = waiting
-        # Not of a size of its own: what ends the thread has room in any case.
+        # The queue has no limit of its own, so that the None that ends the thread always has room; `say` and
+        # `write` apply the limit.
         self._texts = queue.SimpleQueue[Text | None]()
         self._counting = threading.Lock()
         self._left_out = 0
@@ -74,7 +75,8 @@ class Printer:
                 self._left_out += 1
                 is_first = self._left_out == 1
             if is_first:
-                # So that the count is written in a second, even if nothing is said after this.
+                # An empty text wakes the thread, so that the count is written within a second even if no text
+                # follows.
                 self._texts.put(str)
         else:
             self._texts.put(text)
@@ -125,7 +127,8 @@ class Printer:
         return f"… {left_out} more left out\n" if left_out else ""
 
     def _put(self, text: str) -> None:
-        # Not through sys.stderr: a thread that waits there at the end makes the interpreter abort.
+        # The text bypasses sys.stderr: a thread that waits in sys.stderr when the interpreter ends makes it
+        # abort.
         rest = memoryview(text.encode(errors="backslashreplace"))
         while rest:
             try:

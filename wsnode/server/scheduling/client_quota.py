@@ -9,7 +9,7 @@ from wsnode.jsonrpc.resource_quota import ClientId, ResourceQuota
 from wsnode.jsonrpc.work import CallTask
 from wsnode.server.scheduling.resources import Resources
 
-# Connections without slow calls share them.
+# Connections without slow calls share these empty dictionaries to save memory.
 _NONE: dict[CallTask, int] = {}
 _NONE_REFUSED: dict[CallTask, None] = {}
 _NONE_WAITING: dict[CallTask, trio.Event] = {}
@@ -162,7 +162,7 @@ class ClientQuota:
 
     def begin(self, task: CallTask) -> None:
         if not self._calls:
-            # Most connections never have a slow call.
+            # Most connections never have a slow call, so dictionaries of their own are made at the first one.
             self._calls, self._refused, self._waiters = {}, {}, {}
         self._resources.waiting.owners[self] = None
         self._calls[task] = 0

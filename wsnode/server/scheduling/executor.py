@@ -119,7 +119,8 @@ class TaskExecutor:
 
     async def _go_on(self, call: CallTask, client: Any, quota: ClientQuota) -> bool:
         refusal: RpcError | None = None
-        # One for all slices up to the next step: it costs as much as a turn that nobody else waits for.
+        # One cancel scope covers all slices up to the next step, because a scope costs as much as an
+        # uncontended turn.
         with self._deadlines.move_on_at(call.deadline) as waiting:
             while (refusal := await quota.wait_turn(call)) is None and call.step is None:
                 await self.turns.acquire(client, call.age)
@@ -137,7 +138,7 @@ class TaskExecutor:
 
     def _run_slice(self, call: CallTask, client: Any, quota: ClientQuota) -> bool:
         try:
-            # Those before it in the queue may have used up what there was room for.
+            # Calls ahead of this one in the queue for turns may have used up the room since `wait_turn`.
             if not quota.may_go_on(call):
                 return False
             has_ended = call.resume()
@@ -157,7 +158,8 @@ class TaskExecutor:
                 else:
                     value = await self._run(client, work, turn)
             except WorkerPoolFullError:
-                # Those that had threads before have used up what there was room for.
+                # Calls that were given threads earlier have used up the room, so this call waits for its turn
+                # again.
                 return False
             except Exception as error:
                 return call.fail(error)
@@ -171,7 +173,7 @@ class TaskExecutor:
             return await self.short_work.run(client, work.function, turn)
         if not work.most_bytes:
             return await self.workers.run(client, work.function, turn)
-        # No more than can be in a thread reserve room: those that wait for one have no need of it.
+        # Only calls that can be in a thread reserve room: a call that waits for a thread needs none.
         await self._large.acquire(client, turn.age)
         try:
             return await self._run_large(client, work, turn)
@@ -218,7 +220,7 @@ def _turn_for(
         if work.seconds is not None:
             scope.deadline = now + work.seconds
 
-    # A call may use the room that it has reserved.
+    # A call that has reserved room may use it, so it need not check for room again.
     has_room = isinstance(work, RunInThread) and work.most_bytes > 0
     may_begin = (lambda: not quota.is_closed) if has_room else partial(quota.may_go_on, call)
     return ThreadTurn(may_begin, begin, call.age)
@@ -231,7 +233,8 @@ def _end_of_wait(work: RunInThread | Await, call: CallTask) -> float:
     """
     if isinstance(work, RunInThread):
         return call.deadline if work.begin_by is None else min(work.begin_by, call.deadline)
-    # Awaiting a growing chain takes time but holds no thread.
+    # An Await, such as one for a growing chain, takes time but holds no thread, so the call's deadline does
+    # not bound it.
     return inf if work.seconds is None else trio.current_time() + work.seconds
 
 

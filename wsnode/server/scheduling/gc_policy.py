@@ -79,7 +79,8 @@ class GcPolicy:
         """
         token, thresholds = trio.lowlevel.current_trio_token(), gc.get_threshold()
 
-        # It is called in whichever thread a collection began.
+        # The collector calls this function in whichever thread a collection began, so `look` is passed to
+        # trio's thread.
         def notice(phase: str, _counts: Mapping[str, int]) -> None:
             if phase == "stop" and gc.get_count()[2] >= RIPE:
                 with suppress(trio.RunFinishedError):
@@ -132,7 +133,7 @@ class GcPolicy:
         if self._due_since is None or not (is_quiet or trio.current_time() > self._due_since + MAX_DUE):
             return
         self._due_since = None
-        # They may have become many meanwhile.
+        # The objects may have become too many for one collection since the collection became due.
         if self._are_few():
             gc.unfreeze()
             _free_and_freeze()

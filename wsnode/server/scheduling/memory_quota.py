@@ -208,6 +208,7 @@ class OutputQuota(MemoryQuota):
             kept = self.held_by(largest.client)
         else:
             made = self.refusable.used
-        # If unread replies or reservations are most of it, no refusal helps.
+        # Refusing calls helps only if calls hold at least half of the bytes. Unread replies or reservations
+        # hold the rest.
         if 2 * made >= kept:
             largest.refuse_largest()

@@ -61,7 +61,7 @@ class Resources:
     def admits_subscription(self, client: Any) -> bool:
         """Return True if `client` may open one more subscription in this process."""
         if self.totals is not None:
-            # The bound of this process is less by the subscriptions open in other processes.
+            # The subscriptions open in other processes reduce the limit of this process.
             elsewhere = self.totals.subscriptions - self.subscriptions.used
             self.subscriptions.limit = self.limits.all_subscriptions - elsewhere
         return self.subscriptions.admits(client)
@@ -73,7 +73,7 @@ class Resources:
         """
         if self.totals is not None:
             self.totals.add_subscriptions(1)
-            # Another process may have taken it since `admits_subscription`.
+            # Another process may have taken the last place since `admits_subscription`.
             if self.totals.subscriptions > self.limits.all_subscriptions:
                 self.totals.add_subscriptions(-1)
                 return False

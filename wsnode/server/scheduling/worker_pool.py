@@ -152,7 +152,7 @@ async def _run_in_thread(function: Callable[[CancelToken], T]) -> T:
             await trio.lowlevel.checkpoint_if_cancelled()
         raise error
     finally:
-        # Its traceback has this frame.
+        # The error's traceback refers to this frame: without the deletion both would be a cycle of garbage.
         del error
 
 
@@ -172,6 +172,6 @@ def step_back() -> None:
     if sys.platform == "linux" and not hasattr(_thread, "stepped_back"):
         _thread.stepped_back = True
         thread = threading.get_native_id()
-        # A sandbox may forbid it, which costs nothing but the precedence.
+        # A sandbox may forbid the change of priority; only the precedence of the event loop is lost then.
         with contextlib.suppress(OSError):
             os.setpriority(os.PRIO_PROCESS, thread, os.getpriority(os.PRIO_PROCESS, thread) + NICENESS)

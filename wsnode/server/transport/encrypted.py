@@ -50,7 +50,8 @@ class _Deciphered:
                 raise
             raise BlockingIOError from None
         except ssl.SSLError:
-            # To close it with unread bytes would discard the alert that says why.
+            # Closing a socket with unread bytes discards the TLS alert that names the fault, so the bytes are
+            # read first.
             with contextlib.suppress(OSError):
                 socket.socket.recv(self._socket, RECEIVE_BYTES)
             raise
@@ -111,7 +112,8 @@ class EncryptedTransport(SocketTransport):
         self, take: Take, peer: Peer = None, plain: FastConnection | None = None
     ) -> Coroutine[Any, Any, bool]:
         """Pass arrived bytes to `take` until it returns False; return False at the end of the stream."""
-        # The engine reads what arrives as it is, so nothing is answered for `plain`.
+        # The engine would read the encrypted bytes as they arrive, so it answers no calls here and `plain` is
+        # not passed on.
         return self._reactor.feed(self._readable, take, peer, full=self._full)
 
     def send_nowait(self, data: bytes | memoryview) -> int:

@@ -169,19 +169,21 @@ class _ReplacedEpoll:
         try:
             has_served, is_host_ready = self._wait(self._serve, seconds)
         except Exception as error:
-            # trio's loop must not end by it: the task that serves does.
+            # The error is raised in the task that serves, because here it would end trio's loop.
             self._serve = None
             trio.lowlevel.reschedule(self._task, outcome.Error(error))
             return iter(())
         events = self._poll(0, most) if is_host_ready else []
-        # An iterator is true, and has nothing: time has not run out.
+        # trio takes a false value for the end of `seconds`. An empty iterator is true, so the result after
+        # serving is one.
         return events or (iter(()) if has_served else [])
 
     def _wait(self, serve: Serve, seconds: float) -> WaitOutcome:
         """Serve sockets until trio has work: events, runnable tasks, or a deadline."""
         deadline, end = self._next_deadline(), perf_counter() + seconds
         waited = serve(self._host, seconds)
-        # A pass through trio's scheduler would take a fifth of a quick request.
+        # Serving again here saves a pass through trio's scheduler, which would take a fifth of a quick
+        # request.
         while waited.has_served and not waited.is_host_ready and not self._runnable:
             if self._next_deadline() < deadline or (rest := end - perf_counter()) <= 0:
                 break

@@ -182,7 +182,8 @@ class Reactor:
                 await trio.lowlevel.checkpoint()
                 now = self._clock()
                 seconds = max(SLICE_SECONDS, (now - ended) / OTHERS_PART)
-                # A quick request need not wait until all that came before it have had their turns.
+                # New arrivals are queued between slices, so that a quick request does not wait until all
+                # earlier ones have had their turns.
                 if now >= self._note_due:
                     self._take_note()
 
@@ -196,7 +197,7 @@ class Reactor:
         """Queue all ready sockets; return True if there are any."""
         began = self._clock()
         self._note_ends(self._due.add_all(self._polling.ready_sockets(), ARRIVED))
-        # Behind those that have arrived meanwhile.
+        # Partly read sockets queue behind the sockets whose bytes have arrived meanwhile.
         for descriptor in self._partly_read:
             self._due.add(descriptor)
         self._partly_read.clear()
@@ -260,7 +261,7 @@ class Reactor:
         if (received := _received(connected)) is None:
             return None
         if descriptor in self._watched:
-            # More may be left, of which no event comes.
+            # The socket may have more bytes, which an edge-triggered epoll does not report again.
             self._unread.add(descriptor)
         return received
 
@@ -317,7 +318,7 @@ class Reactor:
     def _read(self, descriptor: int, received: bytes | None, unsent: bytes | None) -> bool:
         """Pass on the bytes of a socket that the engine left; return True if its task was woken."""
         if (reader := self._readers.get(descriptor)) is None:
-            # It is looked at again when it has a reader.
+            # `feed` watches the socket again, and finds its unread bytes, once a task reads it.
             self.forget(descriptor)
             return False
         self._passing, self._is_woken = reader, False
@@ -340,7 +341,8 @@ class Reactor:
 class _Reader:
     """Task that waits in `feed`, with the function for the bytes of its socket."""
 
-    # Nearly all of ten thousand connections wait here, so `abort` is no closure, which takes 300 bytes more.
+    # Nearly all of ten thousand connections have a reader waiting, so `abort` is a method: a closure takes
+    # 300 bytes more.
     __slots__ = (
         "_connected",
         "_descriptor",

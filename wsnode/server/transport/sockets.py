@@ -94,7 +94,8 @@ async def accept_each(
             except (BlockingIOError, ConnectionAbortedError):
                 break
             except OSError as error:
-                # Some failures are the network's and pass, as do those for want of files (accept(2)).
+                # Some failures are errors of the network or a lack of free descriptors (accept(2)): both
+                # pass, so accepting goes on.
                 failures.say("cannot accept: %s", error)
                 on_failure()
                 await trio.sleep(FAILURE_SECONDS)

@@ -55,7 +55,7 @@ class CallTasks:
         quota.count_unread(outbox)
         self.bytes = 0
         """Bytes of the messages of calls in flight, small messages excluded."""
-        # Of most connections it is always empty, and an empty set takes 150 bytes more than a dictionary.
+        # Most connections have no slow calls, and an empty set takes 150 bytes more than an empty dictionary.
         self._scopes: dict[trio.CancelScope, None] = {}
         self._idle: trio.Event | None = None
 
@@ -73,7 +73,8 @@ class CallTasks:
     def begin_turn(self) -> None:
         """Begin a turn: slow calls of the session may begin, or are refused while too many are in flight."""
         self._session.refusal = too_many_calls() if self.is_full else None
-        # Only the first slow call of a turn runs its first slice there; later ones begin in the executor.
+        # Only the first slow call of a turn runs its first slice within the turn; later ones begin in the
+        # executor.
         self._session.eager = True
 
     def begin(
@@ -83,7 +84,8 @@ class CallTasks:
 
         `recount` is called whenever `bytes` has changed.
         """
-        # They end a few at a time, and not all at once with the connection's other tasks.
+        # The shield keeps the connection's nursery from cancelling all calls together: `end` cancels a few at
+        # a time.
         scope = trio.CancelScope(shield=True)
         self._scopes[scope] = None
         size = size if size > SMALL_BYTES else 0
@@ -104,7 +106,8 @@ class CallTasks:
 
     async def end(self) -> None:
         """Cancel all calls, a few in each pass of the scheduler; may return before the calls have ended."""
-        # The last ones first: a thread of one that ended would be given to the next.
+        # The newest calls are cancelled first: the thread of a cancelled older call would be given to the
+        # next call in the queue.
         scopes = list(reversed(self._scopes))
         if len(scopes) <= FEW:
             self.cancel()

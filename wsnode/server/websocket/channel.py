@@ -63,7 +63,7 @@ class SocketChannel:
         self._counters = shared.counters
         self._quota = quota
         self._encoding = encoding
-        # Most connections never subscribe to anything.
+        # Most connections never subscribe to anything, so these objects are made when they are needed.
         self._subscriptions: ConnectionSubscriptions | None = None
         self._behind: OrderedDict[Subscription, None] | None = None
         self._steps: trio.CancelScope | None = None

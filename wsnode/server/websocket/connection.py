@@ -155,9 +155,10 @@ class WebSocketConnection:
         """End the work for the client; tasks that are sending or ending may be left."""
         self._has_ended_well = self._sending.stage is ConnectionStage.OVER
         self._sending.advance(ConnectionStage.ENDING)
-        # What still sends would answer it, and begin calls that nothing ends.
+        # A task that still drains the outbox would answer these messages, and begin calls without an end.
         self._backlog = []
-        # To wait for its turn takes time, in which nothing is to be made, or kept, that nobody gets.
+        # The wait for a turn takes time. Meanwhile calls must make no results, and the outbox keep no
+        # replies, that the client does not receive.
         self._slow.halt()
         if not self._has_ended_well:
             self._outbox.close()
@@ -177,7 +178,7 @@ class WebSocketConnection:
             return
         reading = self._owing and self._outbox.progressed
         if not (self._framing.heard or reading):
-            # A sign that lies unread while the loop is busy has come in time.
+            # Bytes that arrived in time may still be unread because the event loop was busy.
             self._transport.feed_nowait()
         if not (self._framing.heard or reading):
             self.end_within(0)
@@ -285,7 +286,7 @@ class WebSocketConnection:
     def _take(self, data: bytes) -> bool:
         """Answer the arrived bytes; return False when the task must act."""
         if self._is_tried:
-            # The bytes are those that the engine has left.
+            # The engine's fast path has tried these bytes already, and left them.
             self._is_tried = False
         else:
             data = self._answer_frames(data)
@@ -309,8 +310,8 @@ class WebSocketConnection:
 
         Returns the maximum number of bytes of a reply to send now, 0 for none.
         """
-        # `_may_reply_now` is written out, because this runs for each burst. The engine does not send behind
-        # bytes that wait, be it the end of a frame.
+        # `_may_reply_now` is inlined, because this function runs for each burst. The engine must not send
+        # while bytes wait in the outbox, such as the end of a frame.
         if (
             not self._fast_reply_limit
             or self._sending.stage
@@ -414,7 +415,8 @@ class WebSocketConnection:
             elif self._may_read_ahead:
                 break
             else:
-                # Nothing more is read ahead; only the client can change that, by reading.
+                # The outbox is full and no more may be read ahead, so only the client can make room, by
+                # reading.
                 await self._outbox.wait_room()
         if self._framing.writes:
             self._sending.post_control()
@@ -465,10 +467,11 @@ class WebSocketConnection:
                     pieces = []
                 self._sending.post_reply(answer, session.take_pending())
             size += length
-            # The session has looked at the clock after most calls, and it is asked after all others.
+            # `session.mark` is the time at the end of most calls. For calls that do not set it, the clock is
+            # read after every eighth call.
             if session.mark > deadline or (not calls & 7 and time.perf_counter() > deadline):
                 break
-            # Where the last reply was too long for that, the next one may be as well.
+            # After a reply longer than `largest` the next one may be as long, so the fast path is not tried.
             if session.may_take_fast_path and length <= largest and count < len(messages) and size <= room:
                 frames, answered = dispatcher.fast_paths.answer_calls(
                     messages, count, session, largest, room - size, are_messages=True

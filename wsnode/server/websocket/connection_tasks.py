@@ -38,7 +38,8 @@ class ConnectionTasks:
             await serve()
 
     def _start_wanted(self, nursery: trio.Nursery) -> None:
-        # A frame that stays would keep the last task's arguments: a call, and its reply of megabytes.
+        # The loop has a function of its own: in the lasting frame of `run` its variables would keep the last
+        # task's arguments, which may be a call with a reply of megabytes.
         wanted, self.wanted = self.wanted, None
         for function, arguments in wanted or ():
             nursery.start_soon(function, *arguments)

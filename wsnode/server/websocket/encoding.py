@@ -19,9 +19,10 @@ EMPTY_BLOCK_BYTES = 4
 """Bytes at the end of a sync flush that are not sent (RFC 7692, section 7.2.1)."""
 UNCOMPRESSED = 0
 """Value for no compression, in place of the bits of a compression window."""
-# RFC 1951, 3.2.4: what follows the bits that a sync flush ends with, and precedes bytes stored as they are.
+# Length and complement of a stored block (RFC 1951, 3.2.4): they follow the header bits at the end of a sync
+# flush, and precede the stored bytes.
 _STORED = IDENTITY_BYTES.to_bytes(2, "little") + (IDENTITY_BYTES ^ 0xFFFF).to_bytes(2, "little")
-# UTF-8 has no such byte, so nothing that comes behind refers to where the id stands.
+# UTF-8 has no byte 0xff, so no compressed bytes after the id refer back to its place.
 _PLACE = b"\xff" * IDENTITY_BYTES
 
 
@@ -32,7 +33,8 @@ def factory() -> ServerPerMessageDeflateFactory:
 
 def compress(payload: Reply, extension: PerMessageDeflate) -> bytes:
     """Return the compressed payload of a whole message; may run in any thread."""
-    # The extension's own encoder lives on the extension, which two threads must not share.
+    # The extension's own encoder is an attribute of the extension, which two threads must not share. So each
+    # message has a compressor of its own.
     compressor = zlib.compressobj(level=1, wbits=-extension.local_max_window_bits)
     pieces = [compressor.compress(piece) for piece in coalesce(pieces_of(payload))]
     pieces.append(compressor.flush(zlib.Z_SYNC_FLUSH))
@@ -61,7 +63,8 @@ def _compressed(before: bytes, after: bytes, window_bits: int) -> tuple[bytes, b
     """Return both parts compressed, so that a stored block with the id can stand between them."""
     compressor = zlib.compressobj(level=1, wbits=-window_bits)
     head = compressor.compress(before) + compressor.flush(zlib.Z_SYNC_FLUSH)
-    # The compressor must see as many bytes there as the receiver will, or its distances would be wrong.
+    # The compressor must process as many bytes in place of the id as the receiver will, or its distances
+    # would be wrong.
     compressor.compress(_PLACE)
     compressor.flush(zlib.Z_SYNC_FLUSH)
     tail = compressor.compress(after) + compressor.flush(zlib.Z_SYNC_FLUSH)

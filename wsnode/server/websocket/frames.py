@@ -168,7 +168,8 @@ class Framing:
             data := self._receive_fragment(self._fragment, data, messages)
         ):
             return
-        # What follows a close of the client's, or a fault, is thrown away.
+        # After a close frame of the client, or a fault, the library discards all bytes, so they need not be
+        # passed in parts.
         if len(data) > CLOSING_BYTES and not self._library().eof_sent:
             data, self._ahead = data[:CLOSING_BYTES], data[CLOSING_BYTES:]
         self._feed(data, messages)
@@ -194,7 +195,8 @@ class Framing:
             return
         self._partial = None
         if lacking > 0:
-            # Long messages are not copied once more, nor what follows them.
+            # Only the lacking bytes are appended, so that neither a long message nor the bytes after it are
+            # copied once more.
             partial += memoryview(data)[:lacking]
             if take_messages(partial, 0, self._limit, messages):
                 self._scan(data, messages, lacking)
@@ -346,7 +348,8 @@ class Framing:
         self._message.add(payload)
 
     def _is_text(self, payload: bytes) -> bool:
-        # The library leaves this check to its users, and closes with 1007 where it makes it itself.
+        # The library leaves this check to its users. The code is 1007, as where the library checks a text
+        # itself.
         try:
             payload.decode()
         except UnicodeDecodeError as error:

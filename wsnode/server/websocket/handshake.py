@@ -37,7 +37,8 @@ def shake_hands(head: bytes, router: Router, client: ClientId | None = None) -> 
         return _answer(protocol, head, router, client)
     finally:
         if protocol.handshake_exc is not None:
-            # The request has it too, and would be in a cycle with the frames of its traceback.
+            # The library's request refers to this exception, and the frames of the traceback refer to the
+            # request: clearing the traceback avoids a cycle.
             protocol.handshake_exc.__traceback__ = None
         release_parser(protocol)
 

@@ -49,7 +49,8 @@ class LargeReply:
 
     def _has_more(self) -> bool:
         """Return True if bytes are left; `_rest` then has the first of them."""
-        # A view of each piece from the beginning would take 200 bytes for each.
+        # The memoryviews are made one by one, because a view of each piece from the beginning would take 200
+        # bytes for each.
         while not self._rest and self._pieces:
             self._rest = memoryview(self._pieces.popleft())
         return bool(self._rest)
@@ -80,7 +81,7 @@ class Outbox:
         self._client = client
         self.limit = limit
         """Bytes beyond which the client should read before more is sent."""
-        # Idle connections are many, so nothing is kept for what most of them never need.
+        # Most connections are idle, so objects that most of them never need are made on demand.
         self._waiting: deque[bytes | LargeReply] | None = None
         self._urgent: dict[int, bytes] | None = None
         self._current: memoryview | None = None

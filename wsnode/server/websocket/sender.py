@@ -126,7 +126,7 @@ class FrameSender:
             if frame == SEND_EOF:
                 self.advance(ConnectionStage.OVER)
             elif frame[0] == CLOSE_WHOLE:
-                # Behind all replies, for nothing may follow it.
+                # The close frame is sent after all replies, because no frame may follow it.
                 self.advance(ConnectionStage.SAID)
                 self.post(frame)
                 self._channel.end()

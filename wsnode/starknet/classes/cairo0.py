@@ -25,7 +25,8 @@ from wsnode.starknet.felt import felt_bytes, felt_text
 from wsnode.starknet.native import cairo0_class_hash
 from wsnode.untrusted.decoding import JsonDecoder
 
-# As nodes write it; the compressed bytes differ between nodes, the program does not.
+# Nodes compress programs with this level. The compressed bytes still differ between nodes, the program does
+# not.
 GZIP_LEVEL = 6
 MAX_PROGRAM_BYTES = 64 * 1024 * 1024
 
@@ -38,7 +39,7 @@ def hinted_text(program: dict[str, Any], abi: Any) -> bytes:
     """
     program["debug_info"] = None
     _trim_attributes(program)
-    # cairo-lang sorts them as numbers, so 10 comes after 9.
+    # cairo-lang sorts the offsets of hints as numbers, so 10 comes after 9.
     program["hints"] = {int(offset): hints for offset, hints in program["hints"].items()}
     if program.get("compiler_version", ...) is None:
         del program["compiler_version"]

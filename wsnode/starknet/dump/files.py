@@ -165,7 +165,7 @@ class _Unpacking(gzip.GzipFile):
 
     def __init__(self, packed: IO[bytes]) -> None:
         super().__init__(fileobj=packed, mode="rb")
-        # The library closes what it opened itself, by this name.
+        # GzipFile closes the file that it keeps under this name, so it closes `packed` too.
         self.myfileobj: Any = packed
 
 

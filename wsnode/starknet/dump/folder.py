@@ -48,7 +48,7 @@ class DumpFolder(msgspec.Struct, frozen=True):
             InvalidStarknetBlockError: A block's diff contradicts itself.
             BlockDumpError: A file changed since the first pass.
         """
-        # Bodies may be in other files than state updates, and each reader has one open.
+        # Bodies may be in other files than state updates, and a reader keeps only one file open.
         with closing(DocumentReader()) as reader, closing(DocumentReader()) as bodies:
             for listed in self.blocks:
                 if listed.number >= first:
@@ -113,7 +113,7 @@ def read_dump(folder: Path, first_block: int | None, report: Report) -> DumpFold
                 if document.body is not None:
                     bodies[document.header.hash] = place
             if document.update is not None:
-                # The second pass reads the text again.
+                # The second pass reads the text of the diff again, so it is not kept in memory.
                 updates.append((msgspec.structs.replace(document.update, diff_text=b""), place))
             if document.is_class:
                 class_places.append(place)

@@ -11,7 +11,7 @@ from wsnode.untrusted.decoding import JsonDecoder, MalformedError
 
 VERSION_OF_FRI: Final = 3
 """First version of transactions that pay in STRK; earlier ones, and L1 handlers, pay in ETH."""
-# What the feeder leaves out of blocks that had no such gas yet, as nodes answer it.
+# Price in nodes' answers for a gas that did not exist yet at a block; the feeder leaves it out.
 NO_PRICE: Final = {"price_in_wei": "0x1", "price_in_fri": "0x1"}
 RENAMED: Final = {"parent_block_hash": "parent_hash", "state_root": "new_root"}
 KINDS: Final = {"INVOKE_FUNCTION": "INVOKE"}

@@ -52,7 +52,8 @@ class BlockSubscription(Subscription):
         self._shown = self._hub.head
         if self._form.has_notices:
             self.deliver(Event([fallen_behind_notice(self._form, position, missed)]))
-        # Transactions that no stored block has make a client fall behind at the head too: it reads first.
+        # The client may have fallen behind at the head too, by transactions outside stored blocks. So the
+        # subscription catches up once the client has read, and does not go live immediately.
         self._position = position
         self.channel.catch_up(self)
 
@@ -118,7 +119,8 @@ class BlockSubscription(Subscription):
         if page.messages:
             self.deliver(Event(page.messages))
         elif page.position == position:
-            # The hub is behind, or last published a branch that has left the chain.
+            # The page is empty because the hub is behind the store, or has last published a branch that has
+            # left the chain.
             self._hub.advance()
 
     def _pass_over(self, position: StarknetPosition) -> None:

@@ -5,7 +5,7 @@ from typing import Any, Final
 from wsnode.jsonrpc.errors import INTERNAL_ERROR, SERVER_ERROR, RpcError, invalid_params
 from wsnode.starknet.felt import felt_text
 
-# starknet-specs, starknet_api_openrpc.json and starknet_ws_api.json.
+# Codes of errors in starknet_api_openrpc.json and starknet_ws_api.json of starknet-specs.
 CONTRACT_NOT_FOUND: Final = 20
 """starknet-specs."""
 BLOCK_NOT_FOUND: Final = 24

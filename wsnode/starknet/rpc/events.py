@@ -133,7 +133,8 @@ def _behind(snapshot: StarknetSnapshot, token: str) -> tuple[int, int]:
     except ValueError:
         raise invalid_continuation_token() from None
     if snapshot.number_of(position.hash) == position.number - 1:
-        # It is of the block that was pre-confirmed on this one, and may be stored by now.
+        # The token belongs to a block that was pre-confirmed on top of the named block and may be stored by
+        # now.
         return position.number, position.count
     if snapshot.number_of(position.hash) != position.number:
         block = {"block_number": position.number, "block_hash": felt_text(position.hash)}

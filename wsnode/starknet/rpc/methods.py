@@ -210,7 +210,7 @@ def _add_reading(
             ),
             contracts=_named_proved,
         )
-    # The one method with a different form under each name.
+    # getStateUpdate is the only method whose result differs between the two families.
     update = state.get_flat_state_update if family == "alt" else state.get_nested_state_update
     add("getStateUpdate", update, result=STATE_UPDATES[family], errors=(block_not_found(),))
 

@@ -49,7 +49,7 @@ def _state_update(diff: str) -> Schema:
     changed: dict[str, Schema] = {"old_root": FELT, "state_diff": reference(diff)}
     return either(
         record({**dict.fromkeys(("block_hash", "new_root"), FELT), **changed}),
-        # A pending block has neither a hash nor a root; starknet-specs 0.10 lets `old_root` out too.
+        # A pending block has neither a hash nor a root; starknet-specs 0.10 makes `old_root` optional too.
         record({"state_diff": changed["state_diff"]}, {"old_root": FELT}),
     )
 

@@ -63,7 +63,7 @@ def get_class(snapshot: StarknetSnapshot, params: ClassParams) -> RenderedJson |
         return _definition(snapshot, state, class_hash)
     if snapshot.has_whole_state:
         raise class_hash_not_found()
-    # Blocks below the first stored one may have named it.
+    # A block below the first stored one may have named the class.
     if snapshot.followed is None:
         raise history_unavailable(snapshot.first_block)
     return read_class(snapshot, state, class_hash)
@@ -148,7 +148,7 @@ def get_storage_at(snapshot: StarknetSnapshot, params: StorageParams) -> str | d
         raise needs_newer_version("a response flag")
     if written is None and is_cut_off(snapshot, state, address):
         if params.response_flags:
-            # No proof tells when a slot was written.
+            # A storage proof does not contain the block in which a slot was written.
             raise history_unavailable(snapshot.first_block)
         return _proved_slot(snapshot, state, address, params.key)
     if written is None and address not in SYSTEM_CONTRACTS:
@@ -225,7 +225,7 @@ def _chosen(snapshot: StarknetSnapshot, state: ResolvedState, params: StateUpdat
 def _update(state: ResolvedState, diff: bytes) -> RenderedJson:
     block = state.block
     if state.is_pending:
-        # The specification requires `old_root`; starknet-specs 0.10.0 makes it optional.
+        # starknet-specs requires `old_root` before 0.10.0, which makes it optional.
         return RenderedJson(b'{"old_root":"%b","state_diff":%b}' % (felt_text(block.new_root).encode(), diff))
     roots = (block.hash, block.old_root, block.new_root)
     parts = [felt_text(felt).encode() for felt in roots]
@@ -271,7 +271,7 @@ def _proof(prover: StateProver, number: int, block_hash: bytes, asked: ProofRequ
     except StateProofError as error:
         raise unprovable_state(str(error)) from None
     if proof is None:
-        # It has left the chain since the call began.
+        # The block has left the chain since the call began.
         raise block_not_found()
     return proof
 

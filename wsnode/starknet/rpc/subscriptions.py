@@ -136,7 +136,7 @@ class StarknetSubscriptionMethods:
         self._require_room(channel, stream.weight)
         subscription = BlockSubscription(channel, self._hub, form, position)
         channel.subscriptions.add(subscription)
-        # Subtracted again when the subscription ends.
+        # The end of the subscription subtracts this weight again.
         self._hub.parameters += stream.weight
         return b'"%b"' % subscription.identity
 

@@ -172,7 +172,8 @@ def histories(diff: StateDiff) -> Iterator[tuple[Table, bytes, bytes]]:
     replaced = dict(diff.replaced)
     deployed = dict(diff.deployed)
     for address, class_hash in diff.deployed:
-        # Deployed and replaced in one block: the later class counts, and the contract is new nevertheless.
+        # If one block deploys a contract and replaces its class, the replacing class is stored, and the
+        # contract still counts as new.
         yield CLASS_AT, address, replaced.get(address, class_hash) + DEPLOYED
     for address, class_hash in diff.replaced:
         if address not in deployed:

@@ -56,7 +56,8 @@ class FinalityTracker:
 
     async def _mark_below(self, head: Head, agree: int) -> bool:
         usable = self._upstreams.usable
-        # No snapshot is open meanwhile: what the chain deletes keeps its place in the file while one is.
+        # The upstreams are asked before a snapshot is opened: while one is open, rows that the chain deletes
+        # keep their place in the file.
         safes, finals = await heads_tagged(usable, "safe"), await heads_tagged(usable, "finalized")
         with self._chain.snapshot() as view:
             safe, finalized = agreed(safes, view, agree), agreed(finals, view, agree)

@@ -191,7 +191,8 @@ class Follower:
         """
         assert self._nursery is not None, "run is running"
         if self._is_driven:
-            # Payloads are built here, so that it is enough to have it in the pool.
+            # A driven node builds payloads itself, so a transaction in its own pool is enough, and no
+            # upstream is waited for.
             self._nursery.start_soon(self._relay, encoded, self._nursery)
         else:
             await send_to_all(self.upstreams.usable, encoded, self._nursery)
@@ -326,7 +327,7 @@ class Follower:
             forked = sum(upstream.is_forked for upstream in self.upstreams)
             if forked >= self.agree and not self._is_driven and self._policy.follows_word:
                 return SyncStage.STOPPED
-            # Clients lose nothing when the upstreams are gone for a moment.
+            # A short loss of all upstreams keeps the stage LIVE, since clients lose nothing by it.
             return self.stage if self.stage is SyncStage.LIVE else SyncStage.CONNECTING
         if lag and any(upstream.is_unsupported for upstream in self.upstreams.usable):
             return SyncStage.UNSUPPORTED
@@ -356,7 +357,7 @@ class Follower:
             return undecided
         if self.stage is SyncStage.CATCHING_UP:
             return f"{self.lag} blocks behind"
-        # What is driven does without upstreams, as long as it is not known to be behind.
+        # A driven node does without upstreams, as long as it is not known to be behind.
         if not self._is_driven and (self.stage is SyncStage.CONNECTING or self._is_alone):
             return "too few upstreams can be followed"
         return None
@@ -402,7 +403,8 @@ class Follower:
             if self._proved_finality is not None:
                 await self._storage_retry.until_stored(self._proved_finality.follow)
                 continue
-            # Behind a chain of many blocks a second it is hardly ever live, and never far.
+            # At the head of a chain of many blocks a second the stage is hardly ever LIVE, but the node is
+            # never far behind.
             is_near = self.stage is SyncStage.CATCHING_UP and not self._head_tracker.is_going_far
             if self.stage is SyncStage.LIVE or is_near:
                 await self._storage_retry.until_stored(

@@ -45,7 +45,8 @@ def anchored(paths: Sequence[Path], anchor: Path, agree: int, ahead: int) -> Hea
     """
     proved = anchor.beside[-1] if anchor.beside else None
     number = anchor.root if proved is None else proved.number
-    # A canonical proved block is below every path that leaves the chain at it or above; another one is on it.
+    # A path contains a canonical proved block if it leaves the chain at that block or above. A proved block
+    # beside the chain must be on the path itself.
     through = [path for path in paths if (path.root >= number if proved is None else proved in path.beside)]
     cut = [
         Path(

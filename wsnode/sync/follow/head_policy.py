@@ -157,12 +157,12 @@ class ProvedHead(HeadPolicy):
         anchor = self._anchor
         if (proved := anchor.head) is None or (way := path_to(proved)) is None:
             return None
-        # Proofs that are behind lead over what was the head once.
+        # While proofs are late, the proved block may be an earlier head, to which the chain must not go back.
         if not anchor.is_current and proved.number <= head.number:
             return None
         found = anchored(paths, way, self.agree, anchor.ahead)
         if not isinstance(found, Head):
-            # The proved block is canonical. What was served above it as announced may stay.
+            # The proved block is canonical, so announced blocks that were served above it may stay.
             found = max(found, min(head.number, proved.number + anchor.ahead))
         return Choice(found, is_certain=True)
 

@@ -205,7 +205,7 @@ class HeadTracker:
             PeerError, UpstreamError: The upstream does not give the blocks.
         """
         if self.known(proved.hash) is not None:
-            # An announcement has brought it meanwhile, or the folder has begun with it.
+            # An announcement has brought the block meanwhile, or the folder has begun with it.
             return
         if proved.number <= self.floor:
             raise ReplacedFinalError(
@@ -264,13 +264,13 @@ class HeadTracker:
     async def mark(self, *, safe: Hash32 | None, finalized: Hash32 | None) -> bool:
         """Mark the safe and the finalized block; return False if they are not below the head."""
         async with self._live.turn() as tree:
-            # With blocks that are executed and not stored yet, setting this head would take them back.
+            # While executed blocks are not stored yet, setting the stored head would take them back.
             if tree.head != (head := self._chain.head):
                 return False
             try:
                 await in_thread(partial(tree.set_head, head.hash, safe=safe, finalized=finalized))
             except UnknownForkchoiceBlockError:
-                # A reorganisation has taken them off the chain.
+                # A reorganization has taken the blocks to mark off the chain.
                 return False
         return True
 
@@ -287,7 +287,8 @@ class HeadTracker:
         assert blocks is not None, "there are blocks, or an error"
         if self._receipts is not None:
             await self._receipts.ask_ahead(upstream, [block.hash for block in blocks])
-        # The next block becomes the head in one go if its upstream's word is enough for that.
+        # A single next block becomes the head in the same step as it is judged, if this upstream's word is
+        # enough for a head.
         is_enough = (
             self._policy.follows_word
             and upstream.is_usable
@@ -322,11 +323,13 @@ class HeadTracker:
                 if (beyond := beyond_rules(self._chain.spec, status.error)) is not None:
                     raise beyond
                 if is_proved and block.has_own_body:
-                    # By its hash it is what was signed, so that nobody has changed it on the way.
+                    # The block has the hash that was signed, so it was not changed on the way and the
+                    # upstream is not at fault.
                     raise AttestedBlockInvalidError(block, status.error)
                 raise PeerError(f"it sent an invalid block: {status.error}", permanent=True)
             if isinstance(status, UnknownParentBlock):
-                # The chain was switched meanwhile; the next announcement walks further back.
+                # A switch of the chain has removed the parent meanwhile; the next announcement walks further
+                # back.
                 raise UpstreamError("absent", f"the parent of block {block.number}")
             self._verified.add(block)
 

@@ -59,7 +59,7 @@ async def greet(upstream: Upstream, link: Link, ours: ChainIdentity, *, accepts_
             checks.append(("0x0", partial(_require_genesis, ours.genesis)))
         if not accepts_any and ours.finalized.number:
             checks.append((hex(ours.finalized.number), partial(_require_finalized, ours.finalized)))
-        # Together, because a provider may be a tenth of a second away.
+        # The blocks are requested together, because a provider may be a tenth of a second away.
         tags = [*(number for number, _ in checks), "latest"]
         *found, head = await all_at_once(tags, lambda tag: head_at(upstream, tag, link))
         for (_, check), theirs in zip(checks, found, strict=True):

@@ -62,7 +62,8 @@ class ProvedHeadSync:
                 self._head_tracker.stop(str(error))
                 return
             except ReplacedFinalError as error:
-                # Unless another block has been proved meanwhile, which decides, or proofs are behind.
+                # Following goes on if another block has been proved meanwhile, which decides, or if the
+                # proofs are behind.
                 if self._anchor.wanted == wanted and self._anchor.is_fresh:
                     self._head_tracker.stop(str(error))
                 return
@@ -72,7 +73,7 @@ class ProvedHeadSync:
             except UpstreamError as error:
                 self._failures.say("the proved block %s: %s", hexadecimal(wanted), error)
                 return
-            # What is announced above it can be judged from now on.
+            # Blocks announced above the proved block can be judged from now on.
             for upstream in self._upstreams.usable:
                 upstream.woken.set()
         await self._head_tracker.choose()
@@ -97,7 +98,8 @@ class ProvedHeadSync:
         try:
             head, giver = await first_of(usable, lambda each: self._located(each, wanted))
         except UpstreamError:
-            # Nobody has it, or nobody can be asked: for those who wait for the head it is the same.
+            # No upstream has the block, or none can be asked: for tasks that wait for the head both are the
+            # same.
             self._anchor.missing()
             return False
         self._anchor.located(head)

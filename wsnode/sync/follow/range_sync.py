@@ -87,13 +87,14 @@ class RangeSync:
                 wanted = target()
                 if not usable or wanted is None or not self.is_far(wanted):
                     break
-                # Blocks that do not fit together came from several chains: then one upstream is asked alone.
+                # If blocks do not fit together, they came from several chains, so each later attempt asks one
+                # upstream alone.
                 sources = usable if not attempt else [usable[attempt % len(usable)]]
                 try:
                     if (beside := await self._fetch_up_to(sources, wanted)) is not None:
                         return beside
                 except UnknownForkError:
-                    # Others of the chain have the same block.
+                    # The other upstreams of the chain have the same block, so another attempt would not help.
                     raise
                 except UpstreamError as error:
                     self._failures.say("catching up failed and is tried again: %s", error)
@@ -112,7 +113,8 @@ class RangeSync:
         async with self._lock:
             usable = self._upstreams.usable
             for attempt in range(1 + len(usable)):
-                # What several gave may be of several chains.
+                # Blocks of several upstreams may be of several chains, so each later attempt asks one
+                # upstream alone.
                 sources = usable if not attempt else [usable[attempt - 1]]
                 sources = [upstream for upstream in sources if upstream.is_usable]
                 if not self.is_far(proved.number):
@@ -160,7 +162,7 @@ class RangeSync:
                         if self._is_commit_due():
                             await self._commit(nursery)
             except UpstreamError as error:
-                # Not out of the nursery, which would wrap it in a group.
+                # The nursery would wrap the error in an exception group, so it is raised after the nursery.
                 failures.insert(0, error)
             finally:
                 with trio.CancelScope(shield=True):
@@ -209,7 +211,7 @@ class RangeSync:
 
     async def _hold(self, batch: BlockBatch) -> Hash32:
         """Keep blocks of a branch that is to become canonical as a whole; return the hash of the last one."""
-        # A light folder executes nothing to judge a block, so that it is judged at once.
+        # A light folder executes nothing to judge a block, so its blocks are judged here and not later.
         keep = self._live.hold if self._receipts is None else self._live.judge
         for block, giver in zip(batch.blocks, batch.givers, strict=True):
             await self._bring([block], [giver])

@@ -173,7 +173,8 @@ class UpstreamSession:
             try:
                 await self._events.take(upstream, link)
             except UnknownForkError:
-                # It is said already, and the upstream stays: it may be right, and has the blocks before.
+                # `take` has logged the unknown fork. The upstream stays, because it may be right and has the
+                # blocks before the fork.
                 self._events.changed()
             except UpstreamError as error:
                 if link.ended.is_set():
@@ -182,7 +183,8 @@ class UpstreamSession:
                     raise PeerError(error.detail) from None
                 upstream.refusals.say("%s: %s", upstream, error)
                 if upstream.announced == announced:
-                    # What it cannot give counts as announced no more; it may announce it again.
+                    # A head that the upstream cannot give no longer counts as announced; the upstream may
+                    # announce it again.
                     upstream.announced = upstream.head
             await upstream.woken.wait()
 
@@ -210,7 +212,7 @@ async def first_failure(*works: Callable[[], Awaitable[None]]) -> None:
             try:
                 await work()
             except (PeerError, UpstreamError) as error:
-                # Not out of the nursery, which would wrap it in a group.
+                # The nursery would wrap the error in an exception group, so it is raised after the nursery.
                 failures.append(error)
                 nursery.cancel_scope.cancel()
 

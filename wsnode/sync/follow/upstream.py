@@ -131,7 +131,7 @@ class Upstream:
         self.standing, self.why, self.is_forked = PeerState.QUARANTINED, str(error), error.is_forked
         self.is_banned = error.permanent
         self.leave()
-        # Its attendant may be waiting for an announcement.
+        # The session of this upstream may be waiting for an announcement.
         self.woken.set()
 
     def leave(self) -> None:

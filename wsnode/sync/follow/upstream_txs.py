@@ -86,7 +86,7 @@ class UpstreamTransactions:
                     "eth_getRawTransactionByHash", [f"0x{wanted.hex()}"], link=link
                 )
                 if not isinstance(found, str) or len(found) > 2 * MAX_BYTES:
-                    # It is in a block by now, or no transaction.
+                    # The transaction is in a block by now, or the result is no transaction.
                     continue
                 transaction = PooledTransaction(self._spec, bytes.fromhex(found.removeprefix("0x")))
                 if transaction.hash == wanted:
@@ -147,7 +147,7 @@ async def _send(upstream: Upstream, encoded: bytes, outcome: _Outcome) -> None:
         await send_to(upstream.client, encoded)
         outcome.is_taken = True
     except UpstreamRefusedError as error:
-        # That it is asked too often says nothing of the transaction.
+        # A refusal because of too many calls says nothing about the transaction.
         if not error.is_about_rate:
             outcome.refusal = outcome.refusal or error.message
         outcome.failure = outcome.failure or error.message

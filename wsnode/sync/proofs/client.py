@@ -144,7 +144,8 @@ class ProofClient:
         except WrongProofError:
             if all(each.with_code for each in asked):
                 raise
-            # It may be the code that is missing: a full store was emptied after it had been found there.
+            # The code may be missing in the store: a full store was emptied after the code had been found
+            # there. So the accounts are requested with their code.
             self._coded.difference_update(each.address for each in wanted)
             whole = [msgspec.structs.replace(each, with_code=True) for each in wanted]
             await self._proved_by(whole, block, client)

@@ -126,7 +126,7 @@ class ProofFetcher:
         elif new:
             await self._lead(block, new)
         for event in {*shared.values(), *held.values()}:
-            # If it failed there, the call lacks it again and fetches it itself.
+            # If the other call's fetch failed, this call lacks the value again and fetches it itself.
             await event.wait()
         return held.keys() | _accounts_of(held)
 
@@ -160,7 +160,8 @@ class ProofFetcher:
             except RpcError:
                 if gathering.keys == new:
                     raise
-                # It may be because of what one of them lacks, so that each asks for its own.
+                # A value that only one of the calls lacks may have caused the failure, so each call fetches
+                # its own values.
                 gathering.has_failed = True
                 gathering.arrived.set()
                 await self._round(block, new)
@@ -215,10 +216,11 @@ class CallFetchSession:
         self._proofs += len(error.accounts) + len(error.slots)
         if self._rounds > MAX_ROUNDS or self._proofs > MAX_PROOFS:
             raise too_much(error)
-        # The frames that it came through hold the call's view, and would hold this.
+        # The frames of the traceback hold the call's view, and would live as long as the returned function.
         error.__traceback__ = None
         hint = None
-        # Where all code is known a run finds most of what it reads by itself.
+        # If the code of all accounts is known, a run finds most of what it reads by itself, so no hint is
+        # needed.
         if not self._is_foreseen and not self._supply.provers.have_proved(error.accounts):
             self._is_foreseen, hint = True, self._hint()
         return partial(self._supply.fetch, error, hint)

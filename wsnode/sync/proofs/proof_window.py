@@ -56,7 +56,7 @@ async def oldest_proved(client: Client) -> int | None:
     """
     search = _Search(client)
     with trio.move_on_after(SEARCH_SECONDS):
-        # What it has proved until it fails it does prove.
+        # A failure ends the search; the blocks found before it are proved nevertheless.
         with suppress(UpstreamError):
             await search.run()
     return search.proved

@@ -148,5 +148,5 @@ def listed(answer: bytes) -> list[StateRequest]:
         slots = [(address, _sized(slot, 32)) for address, own in by_address for slot in own]
         return grouped([address for address, _own in by_address], slots)
     except ValueError:
-        # It is a hint, and any other form of it none.
+        # The access list is only a hint, so an answer of another form counts as an empty one.
         return []

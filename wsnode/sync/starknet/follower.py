@@ -211,7 +211,7 @@ class StarknetFollower:
         reported block may be stored.
         """
         while True:
-            # A change during the request counts.
+            # The event is read before the request, so that a change of the stage during the request counts.
             changed = self._stage_changed
             if (accepted := await self._ask_l1()) is None:
                 with trio.move_on_after(L1_UNKNOWN_SECONDS):
@@ -258,7 +258,7 @@ class StarknetFollower:
             forked = sum(upstream.is_forked for upstream in self.upstreams)
             if forked >= self.agree:
                 return SyncStage.STOPPED
-            # Clients lose nothing when the upstreams are gone for a moment.
+            # A short loss of all upstreams keeps the stage LIVE, since clients lose nothing by it.
             return self.stage if self.stage is SyncStage.LIVE else SyncStage.CONNECTING
         if lag == 0 or (self.stage is SyncStage.LIVE and lag <= self._max_lag):
             return SyncStage.LIVE

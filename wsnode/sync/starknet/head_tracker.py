@@ -98,7 +98,8 @@ class StarknetHeadTracker:
                 return await self._begin(upstream, announced)
             reached = await self._go_range(upstream, base, announced)
             if reached.number - self.head > 0:
-                # Other upstreams must agree first.
+                # The blocks are above the head, because other upstreams must have them before they join the
+                # chain.
                 return reached
             announced = upstream.announced or announced
         if not await self._walk(upstream, announced):

@@ -125,7 +125,7 @@ def _next(nonce: bytes) -> bytes:
 
 def _verified_body(block: bytes, update: bytes, base: Base, chain_id: str) -> StoredBody:
     """Return the transactions and receipts in the stored form; transaction hashes are recomputed."""
-    # The engine reads these members, which a block gets when it is sealed.
+    # The engine requires these members, which a block gets only when it is sealed.
     links = {"parent_hash": felt_text(base.hash), "new_root": _NONE, "block_hash": _NONE}
     changes = {"old_root": felt_text(base.root), "new_root": _NONE, "block_hash": _NONE}
     try:

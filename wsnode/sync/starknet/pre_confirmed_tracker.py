@@ -102,7 +102,7 @@ class PreConfirmedTracker:
             try:
                 polls.append(await _ask(upstream))
             except UpstreamError:
-                # Its score has counted the failure.
+                # The upstream's score has counted the failure.
                 return
 
         async with trio.open_nursery() as nursery:

@@ -124,7 +124,7 @@ def decode_block(block: bytes, update: bytes) -> UnverifiedStarknetBlock:
     except ValueError as error:
         raise MalformedError(f"state_diff: {error}") from None
     header = StarknetHeader(
-        # Rows are of plain bytes.
+        # Rows have plain bytes and no felts.
         hash=bytes(told.block_hash),
         number=told.block_number,
         parent_hash=bytes(told.parent_hash),

@@ -251,7 +251,7 @@ class StarknetStateReader:
         self, upstream: Upstream, wanted: StateValue, block_hash: bytes, root: bytes
     ) -> ProvedContract | None:
         """Return a contract as an upstream proves it, None if there is none."""
-        # The storage root that some nodes send is false, so at least one slot is asked for.
+        # Some nodes send a false storage root, so at least one slot is requested with the contract.
         key = wanted.key or ZERO
         params = storage_proof_params(block_hash, [wanted.address], {wanted.address: [key]})
         text = await ask(upstream, "getStorageProof", params)
@@ -291,7 +291,8 @@ class StarknetStateReader:
             try:
                 found = await fetch_class(upstream, block_hash, class_hash)
             except UpstreamError as error:
-                # One that is behind may only lack the block.
+                # An upstream that is behind may lack only the block, so its answer does not count as the
+                # absence of the class.
                 is_there = upstream.head is not None and upstream.head.number >= number
                 is_absent = is_absent or (error.reason == "absent" and is_there)
                 continue

@@ -108,7 +108,7 @@ class ChainWriter:
         try:
             self._chain.append(verified, classes, after=root if root < self.head else None)
         except BaseException:
-            # They are ahead of what is stored.
+            # The tries are ahead of the stored blocks now, so they are dropped.
             self._roots = None
             raise
 
@@ -245,7 +245,8 @@ class StarknetWindow:
         linked: list[VerifiedSideBlock] = []
         for number, block in zip(numbers, found, strict=True):
             if block.hash != parent:
-                # It is on another branch at the moment: a number is not enough.
+                # The upstream is on another branch at the moment, so the block is requested by its hash and
+                # not by its number.
                 block = await self._verifier.prove(
                     upstream, await fetch_block(upstream, {"block_hash": felt_text(parent)})
                 )

@@ -69,7 +69,7 @@ class BlockVerifier:
             told = f"{felt_text(block.old_root)}, and block {number} has {felt_text(root)}"
             raise PeerError(f"it sent an invalid block: block {block.number}: old_root is {told}")
         with self._chain.snapshot() as view:
-            # What is deployed on another branch says nothing of this one.
+            # Deployments on the stored chain say nothing about a block on another branch.
             is_stored = view.number_of(parent_hash) is not None
             deployed = block.diff.deployed if is_stored else []
             again = [address for address, _ in deployed if view.class_hash_at(address, number)]

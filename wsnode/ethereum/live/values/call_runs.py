@@ -90,12 +90,14 @@ class CallProofs:
                 if error is None or not await self._source.carry(error):
                     break
             for rounds_left in range(ROUNDS, 0, -1):
-                # Accounts without their slots would be of no use.
+                # Each round may request only its part of the remaining values: accounts without their slots
+                # would be of no use.
                 error = await self._lack(view, header, self._left // rounds_left)
                 if error is None or not await self.fetch(error):
                     return
         except RpcError:
-            # The calls that lack them are run, and end with the error of that.
+            # Calls whose values could not be proved are run nevertheless, and end with the error for their
+            # missing values.
             return
 
     async def fetch(self, error: MissingStateError, *, is_late: bool = False) -> bool:
@@ -121,7 +123,7 @@ class CallProofs:
         try:
             await trio.to_thread.run_sync(self._table.require_proved, view.state, header, most)
         except MissingStateError as error:
-            # The frames that it came through hold the state.
+            # The frames of the traceback would keep the state open for as long as the error is kept.
             error.__traceback__ = None
             return error
         return None

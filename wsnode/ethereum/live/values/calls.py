@@ -180,7 +180,8 @@ class CallFeed:
         if self._watches:
             self._woken.set()
             if self._stop is not None:
-                # A long run must not keep the others from the next block.
+                # A long run on the last block must not keep the other calls from the next block, so the run
+                # is stopped.
                 self._stop.set()
 
     async def run(self) -> None:
@@ -232,9 +233,9 @@ class CallFeed:
                     ),
                 )
             if self._pinned is not None and view.hash_of(self._pinned.number) != self._pinned.hash:
-                # Nobody is told of a block after the notice that it has left the chain.
+                # No value of a block may be published after the notice that the block has left the chain.
                 self.table.unpin()
-            # If it fails, everything may have changed at the next step.
+            # If this step fails, `cursor` stays None, and the next step treats everything as changed.
             self._step_table(view, is_first=before is None)
             self._places[self.table.steps] = BlockState(cursor, view.head_timestamp)
             self._line.append((self.table.steps, cursor))
@@ -256,7 +257,8 @@ class CallFeed:
         since: StateCursor | None = None
         step: int | None = None
         if view.is_light:
-            # Values that are read are compared, those of an abandoned branch too.
+            # A light folder compares the values that calls have read, those of an abandoned branch too. So
+            # the last step always serves as the base.
             if self._line and not is_first:
                 step, since = self._line[-1]
         elif is_first:
@@ -282,7 +284,7 @@ class CallFeed:
                     fetches += 1
                     await self._fetch_due(view, error, is_last=fetches >= MAX_FETCHES)
             if self.cursor is None:
-                # All were forgotten meanwhile.
+                # All watches were released meanwhile.
                 return
             self._publish()
             with trio.move_on_at(self._pace.end(parts=1 if self._pinned is None else 2)):
@@ -317,7 +319,8 @@ class CallFeed:
                             view, BlockState(cursor, view.head_timestamp), self.table.steps
                         )
                 except StateError:
-                    # The next step pins them to another state.
+                    # The state of the pinned block is no longer available. The next step pins the late lists
+                    # to another one.
                     continue
 
     async def _run_pinned(self, view: Snapshot, place: BlockState, step: int) -> None:
@@ -403,7 +406,8 @@ class CallFeed:
             is_fetched = await self._fetch(view, error, is_last=is_last)
         except RpcError as failure:
             is_fetched = False
-            # Nodes prove their newest blocks: at the present head there may be no error.
+            # Other nodes prove only their newest blocks: while a newer head waits, the failure may not occur
+            # at that head.
             if not (view.is_light and self._woken.is_set()):
                 self.table.fail_lacking(failure.code, failure.message)
         if is_fetched:

@@ -100,10 +100,9 @@ class ProvedStateFeed:
             try:
                 await self._follow()
             except RpcError:
-                # The head has left the chain, and another one is on its way.
+                # The head has left the chain, and the next head is another attempt.
                 continue
             except Exception:
-                # The next block is another attempt.
                 logger.exception("watched values were not proved; the next block is another attempt")
 
     async def values_at(self, cursor: StateCursor, keys: Sequence[Key]) -> dict[Key, Value] | None:
@@ -157,7 +156,8 @@ class ProvedStateFeed:
     async def _carry(self, head: Head, keys: Sequence[Key]) -> Mapping[Key, MissingStateError]:
         """Keep values that block access lists prove; return the missing state of the other keys."""
         _known, lacking = await self._read(head, keys)
-        # As long as the block's root is not known it is all that is lacking.
+        # While the block's root is unknown, the error names only the root, so a second round is needed for
+        # the values.
         for _ in range(2):
             if lacking:
                 await self._source.carry(joined(lacking.values()))
@@ -184,7 +184,8 @@ class ProvedStateFeed:
                 return known
             error = joined(lacking.values())
             if error.accounts:
-                # Of most accounts the storage is the same as before, and so are the slots.
+                # Accounts are proved first: the storage of most has not changed, so their slots need no
+                # proofs of their own.
                 error.slots = []
             self._left -= len(error.accounts) + len(error.slots)
             try:
@@ -206,7 +207,7 @@ class ProvedStateFeed:
             if view.hash_of(head.number) != head.hash:
                 return False
             if view.head != head and _has_failed(values):
-                # Nodes prove their newest blocks: at the present head there may be no error.
+                # Other nodes prove only their newest blocks: at the present head the failure may not occur.
                 return False
             for watch in watches:
                 if self.watches.get(watch.keys) is watch:
@@ -218,7 +219,8 @@ class ProvedStateFeed:
     ) -> None:
         self.watches[watch.keys] = self.watches.pop(watch.keys)
         if _has_failed(values):
-            # A client lacks the values after this block, and must not resume as if it had them.
+            # Values after this block are missing, so its cursor gets `NO_ROOT`: a client must not resume as
+            # if it had them.
             place = BlockState(StateCursor(place.cursor.head, NO_ROOT), place.timestamp)
         before, watch.place = watch.place, place
         if before is not None:

@@ -115,7 +115,8 @@ class ValueSubscription(Subscription, Generic[G]):
         """Send the changes that the client missed, and go live."""
         if (told := self._told) is not None:
             if self._form.has_notices:
-                # Values after a block that is no higher, of another branch or of a patch, are a step too.
+                # A step to a block that is no higher, of another branch or by a patch of the state, counts as
+                # one block.
                 blocks = max(place.cursor.head.number - told.cursor.head.number, 1)
                 self.deliver(Event([fallen_behind_notice(told.cursor, blocks)]))
             if self._differs(watch, told.values):

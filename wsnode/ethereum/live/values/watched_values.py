@@ -108,7 +108,7 @@ def read_known_values(
         try:
             values[key] = _read(state, (head.number, head.hash), key)
         except MissingStateError as error:
-            # The frames that it came through hold the state.
+            # The frames of the traceback would keep the state open for as long as the error is kept.
             error.__traceback__ = None
             lacking[key] = error
     return values, lacking

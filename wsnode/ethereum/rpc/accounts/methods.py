@@ -110,7 +110,7 @@ def add_methods(registry: Registry, pending: PendingState, pool: TransactionPool
     methods = StateMethods(pending, pool)
     method = partial(registry.method, errors=STATE_ERRORS)
     native = partial(method, native=True)
-    # No key can list the accounts of its users beforehand: these name no contracts.
+    # A key's operator cannot list the accounts of its users beforehand, so these methods name no contracts.
     native("eth_getBalance", result=QUANTITY)(methods.get_balance)
     native("eth_getTransactionCount", result=QUANTITY)(methods.get_transaction_count)
     native("eth_getCode", result=BYTES, contracts=account_of)(methods.get_code)

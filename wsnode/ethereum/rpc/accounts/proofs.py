@@ -120,7 +120,7 @@ class ProofMethods:
     def _proof(
         self, view: Snapshot, address: Address, slots: Sequence[bytes], block: StateBlock
     ) -> Generator[Step, Any, Proof]:
-        # The trie of an old block is computed again, which takes time.
+        # The trie of an old block has to be computed again, which takes too long for the event loop.
         changes, prove = self._limits.history_bytes, view.state.proof
         return (
             yield from in_worker(

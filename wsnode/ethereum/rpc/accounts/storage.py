@@ -145,7 +145,7 @@ def _values(view: Snapshot, slots_by_account: SlotsByAccount, block: StateBlock)
 def _decode_slots(value: Any) -> SlotsByAccount:
     if type(value) is not dict:
         raise mismatch(kind(value), "map[common.Address][]common.Hash")
-    # Accounts without slots count too.
+    # An account without slots counts as one slot.
     if sum(len(keys) if keys and type(keys) is list else 1 for keys in value.values()) > MAX_SLOTS:
         raise RpcError(CLIENT_LIMIT, f"too many slots (max {MAX_SLOTS})")
     return SlotsByAccount({decode_address(name): _decode_keys(keys) for name, keys in value.items()})

@@ -119,7 +119,7 @@ class CallMethods:
             )
             if estimate is None or isinstance(estimate, Interrupted):
                 work = RunInThread(execution.estimate_until_cancelled)
-                # For methods that have no deadline of their own.
+                # Some methods that estimate gas have no deadline of their own.
                 work.seconds = self._limits.call_seconds
                 estimate = yield work
         except TimeLimitError as error:
@@ -165,7 +165,8 @@ class CallMethods:
         return None if isinstance(found, int) else found
 
     def _head_row(self, view: Snapshot) -> bytes:
-        # A header never changes under its hash, and nearly all calls run on the latest block.
+        # The last header is kept: a header never changes under its hash, and nearly all calls run on the
+        # latest block.
         if view.head.hash != self._head[0]:
             header = view.header(view.number)
             assert header is not None, "the head is stored"

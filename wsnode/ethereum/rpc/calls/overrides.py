@@ -72,7 +72,7 @@ def decode_state_overrides(value: Any) -> StateOverrides:
     text = msgspec.json.encode({f"0x{address.hex()}": account for address, account in accounts.items()})
     overrides = StateOverrides(text)
     if not any("code" in account for account in accounts.values()):
-        # Recorded here, because parsing the text again takes long.
+        # The accounts are recorded here, because parsing the text again takes long.
         overrides.contracts = list(accounts)
     return overrides
 
@@ -119,7 +119,8 @@ def _account_member(name: str, value: Any) -> Any:
         return f"0x{decode_address(value, place).hex()}"
     if type(value) is not dict:
         raise mismatch(kind(value), "map[common.Hash]common.Hash", place)
-    # To decode each and write it again takes 4 us a slot.
+    # Slots that are written as hashes already are passed on as they are: decoding and writing each anew takes
+    # 4 us.
     if are_hashes(value):
         return value
     return {_hash(slot, place): _hash(content, place) for slot, content in value.items()}

@@ -50,7 +50,7 @@ def decode_fixed(value: Any, size: int, type_name: str, place: str = ARGUMENT) -
         ValueError: It is something else.
     """
     if type(value) is str and len(value) == 2 * size + 2 and value[:2] == "0x":
-        # By far the commonest form; errors in it are explained below.
+        # This is by far the commonest form. Its errors are explained by the slower steps below.
         try:
             return unhexlify(value[2:])
         except ValueError:
@@ -134,7 +134,7 @@ def _digits(value: Any, type_name: str, place: str) -> str:
 
 def _from_hex(digits: str, type_name: str, place: str) -> bytes:
     try:
-        # Unlike bytes.fromhex() it accepts no white space.
+        # `unhexlify`, unlike `bytes.fromhex`, accepts no white space.
         return unhexlify(digits)
     except ValueError:
         raise mismatch(INVALID, type_name, place) from None

@@ -63,7 +63,7 @@ def tagged(view: Snapshot, tag: NumberOrTag) -> BlockNumber | None:
     if tag in (LATEST, PENDING):
         return view.number
     if tag == EARLIEST:
-        # The earliest block of a chain that begins on another chain's is that one's genesis block.
+        # The earliest block of a forked chain is the genesis block of the chain on which it begins.
         return GENESIS if view.window is None else view.earliest
     return view.safe if tag == SAFE else view.finalized
 

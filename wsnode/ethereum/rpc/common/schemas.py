@@ -39,11 +39,11 @@ TRANSACTION_MEMBERS: Final[tuple[dict[str, Schema], dict[str, Schema]]] = (
         "accessList": list_of(reference("Access")),
         "authorizationList": list_of(reference("Authorization")),
         "blobVersionedHashes": list_of(HASH),
-        # Of deposits of the OP stack.
+        # Members of the OP stack's deposits.
         "sourceHash": HASH,
         **dict.fromkeys(("mint", "depositReceiptVersion"), QUANTITY),
         "isSystemTx": BOOLEAN,
-        # Of messages and tickets of Arbitrum.
+        # Members of Arbitrum's messages and tickets.
         **dict.fromkeys(("requestId", "ticketId"), HASH),
         **dict.fromkeys(("refundTo", "beneficiary", "retryTo"), ADDRESS),
         **dict.fromkeys(("maxRefund", "submissionFeeRefund", "l1BaseFee", "depositValue"), QUANTITY),
@@ -78,7 +78,7 @@ LATER: Final[dict[str, Schema]] = {
     **OWN_HEADER,
     "totalDifficulty": or_null(QUANTITY),
     "withdrawals": list_of(reference("Withdrawal")),
-    # Of blocks of Arbitrum.
+    # Members of Arbitrum's blocks.
     **dict.fromkeys(("l1BlockNumber", "sendCount"), QUANTITY),
     "sendRoot": HASH,
 }
@@ -111,7 +111,7 @@ RECEIPT: Final = record(
         "root": HASH,
         **dict.fromkeys(_OP_STACK, QUANTITY),
         "l1FeeScalar": DECIMAL,
-        # Of Arbitrum.
+        # Only receipts of Arbitrum have this member.
         "l1BlockNumber": QUANTITY,
     },
 )

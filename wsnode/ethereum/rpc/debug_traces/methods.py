@@ -187,7 +187,8 @@ class DebugTraceMethods:
     def _decoded(self, view: Snapshot, encoded: bytes) -> Generator[Step, Any, UnverifiedBlock]:
         if len(encoded) > self._limits.trace_block_bytes:
             raise limit_exceeded(f"block has more than {self._limits.trace_block_bytes} bytes")
-        # Recovering the senders of its transactions takes time.
+        # Decoding also recovers the senders of the block's transactions, which takes too long for the event
+        # loop.
         blocks, error = yield RunInThread(lambda _token: decode_blocks(view.spec, [encoded]))
         if error is not None:
             raise server_error(f"could not decode block: expected {error.expected}, got {error.actual}")
@@ -268,7 +269,8 @@ class DebugTraceMethods:
             wanted = seconds_of(options.timeout)
         except ValueError as error:
             raise server_error(str(error)) from None
-        # Threads are few, and callers without a key are indistinguishable.
+        # Only callers with a key may ask for more time: threads are few, and callers without a key are
+        # indistinguishable.
         return wanted if view.caller.key_name is not None else min(wanted, usual)
 
     def _in_thread(self, run: Callable[[CancelFlag, int], bytes | str]) -> Tracing:

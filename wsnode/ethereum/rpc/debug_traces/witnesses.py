@@ -53,7 +53,7 @@ class WitnessMethods:
         require_kept(view, oldest)
         ancestors = [_header(view, ancestor) for ancestor in range(oldest, number)]
         if header_fields(ancestors[-1]).state_root != state_root:
-            # No header commits to changes by a development chain's methods.
+            # No header commits to the changes that a development chain's methods made to the state.
             raise server_error(f"the state after block {number - 1} was changed: nothing proves it")
         headers = b",".join(map(render_header, ancestors))
         return ReplyChunks(

@@ -301,7 +301,7 @@ def add_methods(registry: Registry, control: DevelopmentChain, pool: Transaction
     for name in ("anvil_metadata", "hardhat_metadata"):
         registry.method(name, result=METADATA)(metadata_of(control))
     registry.method("anvil_nodeInfo", result=SETTINGS)(settings_of(control, pool))
-    # The options may also be sent by themselves.
+    # Clients may also send the options themselves, without an array around them.
     options: dict[str, ParameterDecoder] = {
         "evm_mine": ArgumentOrListParameters(MineParameters),
         **dict.fromkeys(("anvil_reset", "hardhat_reset"), ArgumentOrListParameters(ResetParameters)),
@@ -349,7 +349,7 @@ class MinedBlockMethods:
 
     def _block(self, view: Snapshot, number: int) -> Generator[Step, Any, JsonText]:
         found = rows(view, number)
-        # Another call may have removed it meanwhile.
+        # Another call may have removed the block meanwhile.
         text = b"null" if found is None else render_block(*found, full=True)
         block = msgspec.json.decode(text)
         if found is None or not block["transactions"]:

@@ -121,7 +121,7 @@ def _decode_mine_options(value: Any) -> MineOptions:
 def _decode_reset(value: Any) -> ResetOptions:
     if type(value) is not dict:
         raise mismatch(kind(value), "object")
-    # alloy names what is forked without `forking` around it.
+    # alloy sends `jsonRpcUrl` and `blockNumber` without `forking` around them.
     is_bare = "forking" not in value and not value.keys().isdisjoint(("jsonRpcUrl", "blockNumber"))
     forking = value if is_bare else value.get("forking")
     if forking is None:

@@ -111,7 +111,7 @@ class ReorganisationMethods:
             transaction = unsigned(call, chain_id=chain_id, nonce=nonce, gas=gas, fees=fees)
             return self._accounts.encode(sender, transaction)
 
-        # What is impossible is refused before a block is dropped.
+        # A trial encoding refuses an impossible transaction before any block is dropped.
         encode(call.nonce or 0, head_header(view).base_fee)
         return ScheduledTransaction(
             sender, encode, call.nonce, given.block, is_impersonated=self._accounts.is_impersonated(sender)
@@ -140,7 +140,7 @@ def add_methods(
     """Register this module's methods."""
     reorganising = ReorganisationMethods(chain, accounts, control)
     method = partial(registry.method, view=False, errors=SIGNING_ERRORS)
-    # alloy sends the object itself.
+    # alloy sends the parameters as an object, without an array.
     by_name = method(
         "anvil_reorg",
         result=NOTHING,

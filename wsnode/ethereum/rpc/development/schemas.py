@@ -45,7 +45,7 @@ _TYPED_DATA: Final = members(
             most=MAX_TYPES,
         ),
         "primaryType": STRING,
-        # The types decide which members they have.
+        # The members of `domain` and `message` depend on `types`.
         **dict.fromkeys(("domain", "message"), members({})),
     },
     *("types", "primaryType", "domain", "message"),

@@ -95,7 +95,8 @@ def dumped(view: Snapshot, most_bytes: int) -> AnvilDump:
         for address in view.state.addresses(view.number, view.head.hash):
             account = _account(view, address)
             if account is None:
-                # A revert may change the state without changing the block.
+                # The account has left the state since the addresses were listed: a revert may change the
+                # state without changing the block.
                 continue
             accounts[hexadecimal(address)] = account
             size += len(account.code) + 140 * (1 + len(account.storage))
@@ -149,7 +150,7 @@ def _expanded(dump: bytes, most_bytes: int) -> bytes:
         return dump
     reader = zlib.decompressobj(wbits=16 + zlib.MAX_WBITS)
     pieces, size, rest = [], 0, dump
-    # In one piece it takes three times as long, all of it with the interpreter's lock.
+    # Decompressing the dump in one piece takes three times as long, all of it with the interpreter's lock.
     while piece := reader.decompress(rest, PIECE_BYTES):
         pieces.append(piece)
         size, rest = size + len(piece), reader.unconsumed_tail

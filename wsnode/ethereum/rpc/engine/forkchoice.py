@@ -96,7 +96,8 @@ class ForkchoiceMethods:
         return self._update(params, 4)
 
     def _update(self, params: ForkchoiceParameters, version: int) -> Steps:
-        # The place in the line is taken in the turn in which the call arrives.
+        # The call takes its place in the line before its first step that waits, so that calls run in the
+        # order of their arrival.
         with self._driven.line.join() as place:
             return (yield Await(partial(self._choose, place, params, version)))
 

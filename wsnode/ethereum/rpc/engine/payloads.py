@@ -146,7 +146,8 @@ class NewPayloadMethods:
     def _take(
         self, text: msgspec.Raw, beside: PayloadSidecar, eras: Sequence[PayloadFork], method: str
     ) -> Steps:
-        # The place in the line is taken in the turn in which the call arrives.
+        # The call takes its place in the line before its first step that waits, so that calls run in the
+        # order of their arrival.
         with self._driven.line.join() as place:
             payload: Payload = yield RunInThread(lambda _cancel: _read(bytes(text)))
             self._check_version(payload, eras, method)

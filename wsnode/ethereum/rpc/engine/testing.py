@@ -66,11 +66,11 @@ class TestingMethods:
         except ReorganisedError:
             raise header_not_found() from None
         except InvalidBlockError as error:
-            # A system contract fails.
+            # A build fails like this only if a system contract fails.
             raise server_error(str(error)) from None
         if refused and params.transactions is not None:
             raise server_error(refused[0][1])
-        # The members of its latest version, whatever the time of the block.
+        # The reply has the members of the latest version of the envelope, whatever the time of the block.
         return ReplyChunks(envelope(built, block_value(built), (), PayloadFork.OSAKA))
 
     def _gas_limit(self, parent: Header, target: int | None) -> int:
@@ -88,7 +88,7 @@ class TestingMethods:
             encoded = [_decoded(spec, index, encoded).encoded for index, encoded in enumerate(given)]
             return encoded, [None] * len(encoded)
         executable = [] if self._pool is None else self._pool.executable()
-        # The reply would have to hold their blobs, which few nodes keep.
+        # Blob transactions are left out: the reply would have to hold their blobs, which few nodes keep.
         chosen = [transaction for transaction in executable if transaction.type != BLOB_TYPE]
         return [transaction.encoded for transaction in chosen], list(map(named_sender, chosen))
 

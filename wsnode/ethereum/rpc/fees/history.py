@@ -146,7 +146,8 @@ def _tips(view: Snapshot, number: int) -> Tips:
         (int(receipt["effectiveGasPrice"], 16), int(receipt["gasUsed"], 16))
         for receipt in msgspec.json.decode(render_receipts(*found, receipts))
     ]
-    # Transactions that a chain's protocol makes pay nothing, not even the base fee.
+    # Transactions that a chain's protocol makes pay nothing, not even the base fee, so their tip would be
+    # negative.
     return sorted(((max(0, price - base_fee), used) for price, used in paid), key=lambda tip: tip[0])
 
 

@@ -15,7 +15,8 @@ from wsnode.jsonrpc.registry import Registry
 from wsnode.jsonrpc.schema import or_null
 from wsnode.jsonrpc.work import JsonText
 
-# geth's price oracle: eth/ethconfig, gasprice.Config, and the miner's default price to begin with.
+# Settings of geth's price oracle (eth/ethconfig, gasprice.Config); `FIRST_PRICE` is the default price of
+# geth's miner.
 SAMPLED_BLOCKS: Final = 20
 SAMPLES_A_BLOCK: Final = 3
 PERCENTILE: Final = 60
@@ -58,7 +59,7 @@ class PriceOracle:
         while wanted > 0 and number >= lowest:
             tips = self._lowest_tips(view, number) or [self._price]
             wanted -= 1
-            # For a block with few tips another one is read, up to twice the number of blocks.
+            # For a block with a single tip another block is read, up to twice the number of blocks.
             if len(tips) == 1 and len(samples) + 1 + wanted < 2 * SAMPLED_BLOCKS:
                 wanted += 1
             samples += tips

@@ -70,11 +70,11 @@ class ChainFilter(Filter):
             results, position = yield from results_since(view, self.wanted, began, most)
         except UnknownPositionError:
             if self._spec is not None and self._spec is not view.spec:
-                # The chain is another one by now, of which nothing has been missed.
+                # The chain has been replaced by another one, of which the client has missed nothing.
                 self._spec, self.position = view.spec, Position.after(view.head)
                 return NOTHING
             if began.number > view.number:
-                # A poll that began later has returned what is not in this view yet.
+                # A later poll, on a newer view, has returned results that this view does not have yet.
                 return NOTHING
             raise
         if not self.advance(began, position):

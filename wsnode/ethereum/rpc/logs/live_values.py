@@ -130,7 +130,8 @@ class StateSubscriptionFactory:
             if view.is_light:
                 self._require_provable(options.keys)
             elif view.below is not None:
-                # What a forked chain does not know yet is fetched now, not while blocks are published.
+                # A forked chain fetches its missing values now, so that the publishing of blocks does not
+                # wait for them.
                 read_values(view.state, view.head, options.keys)
         made = (
             partial(ProvedStateSubscription, channel, self._hub, self._proved)
@@ -144,7 +145,7 @@ class StateSubscriptionFactory:
         if self._hub.proof_source is None:
             raise no_state()
         accounts = len({key[:ADDRESS_BYTES] for key in keys})
-        # A slot is proved with its account.
+        # The account of a slot is proved as well, so it counts even if only the slot is named.
         given = accounts + sum(len(key) > ADDRESS_BYTES for key in keys)
         if given > (most := self._limits.live_proofs):
             raise limit_exceeded("too many live calls of a subscription", {"limit": most, "given": given})

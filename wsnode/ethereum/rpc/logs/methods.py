@@ -130,7 +130,8 @@ class LogMethods:
     def get_logs_at_once(self, view: Snapshot, params: bytes) -> JsonText | ReplyChunks | Slices:
         """Return the logs of a short search, or the steps that continue a long one."""
         if view.below is not None:
-            # The first step may ask another node.
+            # On a forked chain the first step may be a request to another node, which `begun_at_once` would
+            # discard.
             return self.get_logs_of_text(view, params)
         found: bytes | ReplyChunks | Slices = begun_at_once(
             self._from_text(view, params) or self.get_logs_of_text(view, params)

@@ -264,10 +264,10 @@ def _resume(view: Snapshot, cursor: LogCursor | FirstVersionCursor) -> PageStart
         raise reorganised(cursor.hash)
     begin, end = next_log(cursor, view.log_count_before(last)), view.log_count_before(last + 1)
     if not 0 <= begin <= end:
-        # No cursor of ours: the logs up to a block are equally many in every chain that has it.
+        # The node made no such cursor: every chain with this block has the same number of logs up to it.
         raise invalid_params("invalid cursor")
     if begin < view.log_count_before(view.earliest):
-        # Logs that the page should have are gone with their blocks.
+        # Logs that belong on the page were pruned with their blocks.
         raise below_first(view, view.earliest - 1)
     return PageStart(begin, end, Head(last, cursor.hash))
 

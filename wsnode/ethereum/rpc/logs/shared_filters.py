@@ -337,7 +337,7 @@ def _get_of(reader: Reader, identity: str, caller: CallerContext) -> SavedFilter
 
 
 def _get(reader: Reader, identity: str) -> SavedFilter | None:
-    # A client's text: the store has no keys that are empty or too long.
+    # The identity is a client's text, and the store accepts no keys that are empty or too long.
     found = reader.get(FILTERS, identity.encode()) if len(identity) == IDENTITY_LENGTH else None
     return None if found is None else _decode(found)
 

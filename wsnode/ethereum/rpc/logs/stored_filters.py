@@ -180,7 +180,7 @@ def _results(
     try:
         return (yield from results_since(view, wanted.logs, wanted.position, most))
     except UnknownPositionError as error:
-        # The filter stays where it is: another node may have the block.
+        # The filter's position stays unchanged, because another node may have the block.
         require_kept(view, error.position.number)
         raise unknown_block(error) from None
 

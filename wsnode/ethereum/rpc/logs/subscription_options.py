@@ -155,7 +155,8 @@ def _filter(value: Any) -> tuple[FilterObject, SubscribeOptions]:
         raise invalid_params("missing value for required argument 1")
     filter_object = decode_filter_object(value)
     refuse_misspelt(value, _FORM)
-    # Clients write `latest` when they mean new logs only: go-ethereum's from block 0, cast from the earliest.
+    # Clients send `latest` as `toBlock` when they want new logs only: go-ethereum's client with `fromBlock`
+    # 0, cast with `earliest`.
     first = None if filter_object.to_block == LATEST else filter_object.from_block
     return filter_object, _options(value, first)
 
@@ -206,7 +207,8 @@ def _options(members: dict[str, Any], from_block: NumberOrTag | None) -> Subscri
         raise ValueError("cannot specify both cursor and fromBlock, choose one or the other")
     cursor = None if text is None else Position.parse(text)
     cursors, reorgs = (decode_flag(members.get(name), field("input", name)) for name in ("cursors", "reorgs"))
-    # Clients written for geth give a first block too, and mean new logs only.
+    # Clients written for geth also send `fromBlock` when they want new logs only, so it counts only with
+    # `cursors`.
     replays = cursors and from_block != LATEST
     return SubscribeOptions(
         from_block=from_block if replays else None,

@@ -117,7 +117,7 @@ class SubscriptionMethods:
         subscription = self._makers[params.kind](channel, params)
         self._require_room(channel, subscription.weight)
         channel.subscriptions.add(subscription)
-        # Subtracted again when the subscription ends.
+        # The subscription subtracts its weight when it ends.
         self._hub.parameters += subscription.weight
         if subscription.values:
             self._quota.take(channel, subscription.values)
@@ -149,7 +149,8 @@ class SubscriptionMethods:
             first, last = live_range(filter_object, resumes=resumes, replays=replays)
             position = _position(view, options)
             if first <= view.number + 1:
-                # It has nothing to hold back, so it shares the group of all that want these logs.
+                # The next block is not below `first`, so the subscription holds no block back and shares the
+                # group of all subscriptions to these logs.
                 first = 0
         subject = LogSpec(wanted.between(first, last).canonical(), options.form)
         return StoreSubscription("logs", channel, self._hub, subject, position)
@@ -234,7 +235,7 @@ def _position(view: Snapshot, options: SubscribeOptions) -> Position | None:
     if first == 0:
         return BEGINNING
     header = view.header(first)
-    # Below the first block of a window there is no other, but it names its parent.
+    # Below the first block of a window no block is stored, so the hash is taken from the header of its child.
     before = view.hash_of(first - 1) if header is None else view.parent_hash(header)
     assert before is not None, "at most the block after the head is not stored"
     return Position.after(Head(BlockNumber(first - 1), before))
@@ -268,10 +269,11 @@ def _position_below(below: ForkBackend, start: Position | int) -> Generator[Step
 
 def _require_known(view: Snapshot, cursor: Position) -> None:
     if history_of(view, cursor) is not None:
-        # The node of the other chain has been asked.
+        # The other chain's node has already been asked about a position below the fork.
         return
     try:
-        # Blocks below it are read one by one as they are taken back.
+        # Only the cursor's own block is checked: the blocks below it are read one by one when they are taken
+        # back.
         if not is_canonical(view, cursor):
             known_rows(view, cursor)
     except UnknownPositionError as error:
@@ -301,7 +303,7 @@ def _contracts_of(params: SubscribeParameters) -> Iterable[int] | None:
         case "alchemy_minedTransactions":
             pairs = params.argument.wanted.pairs or ()
             return numbers(receiver for _sender, receiver in pairs if receiver is not None)
-    # Other kinds of subscription name none.
+    # Other kinds of subscription name no contracts.
     return []
 
 

@@ -103,7 +103,8 @@ def _fetching(method: Method, fetchers: StateFetchers) -> Method:
 
     def wrap(kind: HandlerKind) -> HandlerKind:
         inner.append(kind)
-        # What may be slow makes the calls again.
+        # The repeated call may be slow, so it is always made by the kind inside `method.kind`, which is
+        # `inner[0]`.
         return StateFetching(method.name, kind, inner[0], fetchers)
 
     kind = method.kind.around(wrap)

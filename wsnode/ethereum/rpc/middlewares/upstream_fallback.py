@@ -183,7 +183,8 @@ class BlockFallback(UpstreamFallback):
             raise server_error("genesis is not traceable")
         given = msgspec.json.decode(params)
         if view.hash_of(number) is not None:
-            # The first block here, whose tag and number may name another block there.
+            # The first block stored here is named by its hash, because its tag or number may name another
+            # block on the other node.
             given[0] = block = hexadecimal(view.hash_of(number) or b"")
         name = BY_HASH_TOO.get(self._name, self._name) if block else self._name
         text = yield from ask_below(view, name, given)
@@ -287,7 +288,8 @@ class RangeFallback(UpstreamFallback):
         last = _bound(view, wanted.get("toBlock", "latest"))
         if last is None or last < first or last > view.number:
             return self._inner.answer(turn, params)
-        # The handler checks the rest of the parameters, and what the caller may ask for.
+        # The handler is also called for a range that ends below this chain, because it checks the other
+        # parameters and the caller's rights.
         here = min(self._end(view), view.number)
         bounds = {"fromBlock": hex(here), "toBlock": hex(max(last, here))}
         own = self._inner.answer(turn, msgspec.json.encode([_whole(wanted) | bounds]))
@@ -413,6 +415,7 @@ def _joined_history(below: dict[str, Any], history: dict[str, Any]) -> dict[str,
     joined = {"oldestBlock": below["oldestBlock"]}
     for name in history:
         if name != "oldestBlock":
-            # The base fees of the block after those below are those of the first one here.
+            # The last base fee in `below` belongs to the first block stored here, so `history` has it as
+            # well.
             joined[name] = [*below[name][:count], *history[name]]
     return joined

@@ -60,7 +60,7 @@ REPLICA: Final = record(
     },
     {"error": STRING},
 )
-# A network with a Starknet chain alone defines no form of the eth family.
+# A network with only a Starknet chain defines no schemas of the eth family, so this one refers to none.
 _HEX: Final = text("0x[0-9a-f]{1,64}")
 STARKNET_BLOCK: Final = record(dict.fromkeys(("number", "hash"), _HEX))
 _HEADER: Final = record({"slot": COUNT, "root": HASH, "hash": or_null(HASH)})
@@ -75,7 +75,8 @@ BEACON: Final = record(
                     "url": STRING,
                     "state": STRING,
                     "attestedSlot": or_null(COUNT),
-                    # Negative where it tells of a slot that this clock has not reached.
+                    # The lag is negative if the beacon node reports a slot that this machine's clock has not
+                    # reached.
                     "lag": or_null({"type": "integer"}),
                     "failures": COUNT,
                 },
@@ -128,7 +129,7 @@ STATUS: Final = record(
         "beacon": BEACON,
         "journal": JOURNAL,
         "replica": REPLICA,
-        # Of a network that also follows a Starknet chain.
+        # Only a network that also follows a Starknet chain has this member.
         "starknet": STARKNET_STATUS,
     },
 )
@@ -163,7 +164,7 @@ class SyncMethods:
         """
         status: dict[str, Any] = {"mode": "stored", "head": view.head.members(), "upstreams": []}
         if self._following is not None:
-            # Another process may be the one that follows, and publishes.
+            # Another process may follow and publish the chain, so its status is awaited.
             status = yield Await(self._following.tell_status)
         status = with_journal(status, self._journal)
         if self._starknet is None:

@@ -93,7 +93,8 @@ def add_methods(registry: Registry, limits: CallLimits, pending: PendingState) -
     of_transaction("ots_getInternalOperations", result=OPERATIONS)(inside.get_internal_operations)
     of_transaction("ots_traceTransaction", result=CALLS)(inside.trace_transaction)
     of_transaction("ots_getTransactionError", result=BYTES)(inside.get_transaction_error)
-    # No key can list the accounts of its users beforehand: these name no contracts.
+    # The parameters are accounts of users, which no key can list in advance, so these methods name no
+    # contracts.
     by_nonce = partial(method, errors=STATE_ERRORS)
     by_nonce("ots_getTransactionBySenderAndNonce", result=or_null(HASH))(history.get_transaction_by_nonce)
     by_nonce("eth_getTransactionBySenderAndNonce", result=or_null(TRANSACTION))(

@@ -293,7 +293,8 @@ class TransactionSearchMethods:
         return False
 
     def _look(self, page: SearchPage, chunk: list[tuple[int, Rows]]) -> Generator[Step, Any, None]:
-        # Its results are held beside the earlier ones.
+        # The page holds the results beside the earlier ones, and the thread returns only a status, so
+        # `SMALL_BYTES` are enough.
         yield from run_in_thread(
             lambda flag, _most: page.look(chunk, self._limits, flag), SMALL_BYTES, self.timed_out
         )
@@ -333,7 +334,8 @@ def search_older(
     is_fitting = all(number > block if is_forward else number < block for number in numbers)
     if len(page.receipts) != len(numbers) or numbers != sorted(numbers, reverse=True) or not is_fitting:
         raise unanswered(UpstreamError("invalid", f"{method} returned other transactions"))
-    # The other chain may have more blocks than this one has of it.
+    # The other chain may have more blocks than this one has of it, so transactions above the first block here
+    # are dropped.
     above = sum(number > view.earliest for number in numbers)
     is_done = page.first_page or above > 0 if is_forward else page.last_page
     return TransactionPage(

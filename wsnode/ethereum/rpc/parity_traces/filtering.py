@@ -130,7 +130,8 @@ class TraceFilterMethods:
 def _look(
     view: Snapshot, chunk: Chunk, found: FilteredTraces, filtering: TraceFilterMethods
 ) -> Generator[Step, Any, None]:
-    # Its traces are held beside the earlier ones and counted by the bytes that they hold.
+    # `found` holds the traces beside the earlier ones and counts their bytes as `found.size`, so the thread
+    # itself reserves only `SMALL_BYTES`.
     yield from run_in_thread(
         lambda flag, _most: found.look(view, chunk, flag), SMALL_BYTES, filtering.timed_out
     )

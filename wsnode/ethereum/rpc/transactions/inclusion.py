@@ -76,8 +76,8 @@ class InclusionWaiter:
     def _receipt(self, sent: Hash32, seconds: float) -> Generator[Step, Any, JsonText]:
         end = time.monotonic() + seconds
         while True:
-            # The head is read before the store: a block that arrives after that moves the head, which ends
-            # the wait.
+            # The head is read before the store: a block that arrives later moves the head, and so ends the
+            # wait.
             head = self._hub.head
             with self._hub.snapshot() as view:
                 receipt = stored_receipt(view.reader, sent)

@@ -75,7 +75,7 @@ class PartnerFallback(Middleware):
             if result != NULL or not self._is_allowed(turn.caller) or not self._outage.is_on(turn.view):
                 return result
         except StoreError:
-            # It may not even have a view.
+            # If the store fails, the turn may not even have a view, so the outage is not checked.
             if not self._is_allowed(turn.caller):
                 raise
         return self._forward(self.parameters.read(params).hash)

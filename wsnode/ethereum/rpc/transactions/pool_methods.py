@@ -126,7 +126,8 @@ class _Written:
         if self._entries < SLICE and self._bytes < SLICE_BYTES:
             return False
         self._entries = self._bytes = 0
-        # In one piece, as what is small takes as much again for each.
+        # The slice is joined into one piece, because each small `bytes` object takes as much memory again as
+        # its text.
         self.pieces[self._joined :] = [b"".join(self.pieces[self._joined :])]
         self._joined = len(self.pieces)
         return True
@@ -140,7 +141,7 @@ def _accounts(named: Named, written: _Written) -> Writing:
 
 
 def _by_nonce(entries: Iterable[PoolEntry], written: _Written) -> Writing:
-    # Members are in order of their names here too.
+    # The nonces are in order of their text, as Go writes the members of a map.
     named = sorted(((b"%d" % entry.nonce, entry) for entry in entries), key=itemgetter(0))
     for number, (nonce, entry) in enumerate(named):
         if written.add(b'%b"%b":' % (b"," if number else b"{", nonce), entry):

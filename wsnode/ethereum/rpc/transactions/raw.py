@@ -104,7 +104,7 @@ def _encode_receipt(receipt: dict[str, Any]) -> bytes:
         [_bytes(log["address"]), list(map(_bytes, log["topics"])), _bytes(log["data"])]
         for log in receipt["logs"]
     ]
-    # A deposit's receipt commits to its nonce where it has a version.
+    # The encoding of a deposit's receipt includes the nonce only if the receipt has a version.
     deposit = ("depositNonce", "depositReceiptVersion") if "depositReceiptVersion" in receipt else ()
     content: list[Item] = [outcome, _number(receipt["cumulativeGasUsed"]), _bytes(receipt["logsBloom"]), logs]
     return _number(receipt["type"]) + encode(content + [_number(receipt[name]) for name in deposit])

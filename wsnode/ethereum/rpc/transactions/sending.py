@@ -138,7 +138,7 @@ class TransactionSender:
         try:
             yield from self._relayed(encoded)
         except RpcError:
-            # Here it would wait for a block that nobody makes.
+            # No other node has accepted the transaction, so in this pool it would wait for a block forever.
             self._pool.drop(transaction_hash)
             raise
         return transaction_hash
@@ -181,7 +181,8 @@ def settled(pool: TransactionPool, settle: Settle, transaction_hash: Hash32) -> 
     try:
         yield Await(settle)
     except RpcError:
-        # A client who is told of a failure may send another one in its place. One that is gone is in a block.
+        # After the error the client may send another transaction in place of this one, so this one is
+        # dropped. A transaction that is no longer in the pool is in a block.
         if pool.drop(transaction_hash):
             raise
 

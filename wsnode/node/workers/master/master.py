@@ -101,7 +101,7 @@ class Master:
             for number in self._pauses:
                 self._seat(self._new(number, holds=False), pause=0.0)
                 if number == FOLLOWS:
-                    # It may have to make or to mend the stores that the others read.
+                    # The process that follows may have to make or repair the stores of the other workers.
                     await self._wait_up()
             await self._wait_up()
             self._up.set()
@@ -217,7 +217,7 @@ class Master:
         except OSError as error:
             logger.error("%s cannot be started: %s", worker.name, error)  # noqa: TRY400
         except Exception as error:
-            # What is wrong with one worker must not end the others.
+            # A fault of one worker must not end the others.
             log_failure(f"{worker.name} is given up", error)
             worker.kill()
         finally:
@@ -233,7 +233,7 @@ class Master:
     async def _run(self, worker: WorkerProcess) -> None:
         channel = await worker.start(self._memory)
         if worker.stage is WorkerStage.RETIRING:
-            # The node ends since.
+            # `retire` was called during the start (the node ends), when there was no process to kill yet.
             worker.kill()
         try:
             channel.post(Configure(self.config))
@@ -268,7 +268,7 @@ class Master:
         except PeerClosedError:
             return
         except UnreadableMessageError as error:
-            # It runs another release, if that was installed since the parent has started.
+            # The worker runs another release, if one was installed after the parent started.
             logger.error(  # noqa: TRY400
                 "%s sent a message that cannot be read and is ended: %s; if another release was "
                 "installed since the node started, restart the node",
@@ -366,7 +366,7 @@ class Master:
             served = trio.current_time() - worker.serving_since if has_served else 0.0
             pause = self._pauses[worker.number].after(served)
             status = None if worker.process is None else worker.process.returncode
-            # The process that follows is asked to end before there is another one.
+            # The process that follows is retired before its successor exists, so this end is expected.
             level = logging.INFO if worker.stage is WorkerStage.RETIRING else logging.WARNING
             logger.log(level, "%s has ended (%s) and is replaced in %g s", worker.name, status, pause)
             self._seat(self._new(worker.number, holds=has_served), pause)

@@ -40,7 +40,7 @@ class MetricsSum:
     def retire_counters(self, worker: Hashable) -> None:
         """Keep the counters of a worker that has ended, since a counter must not decrease."""
         if (report := self._reports.pop(worker, None)) is not None:
-            # Labels may differ from process to process.
+            # Processes may have different labels, so the sum may have more samples than one report may have.
             self._gone = self._kept(keep_first(added([self._gone, lasting(report.families)])))
 
     def total(self, own: Iterable[Family], *, answering: Container[Hashable]) -> ProcessMetrics:

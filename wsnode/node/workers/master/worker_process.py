@@ -122,7 +122,8 @@ class WorkerProcess:
         await self.process.wait()
         if self._its_end is not None:
             self.held = [*(self.held or []), *_read_unread(self._its_end).connections]
-            # Only now is the end of what it has sent seen, too.
+            # The parent's end reports the end of the worker's messages only after this copy of the worker's
+            # end is closed.
             self._its_end.close()
             self._its_end = None
 
@@ -271,7 +272,8 @@ async def watch(
 async def _look_again(worker: WorkerProcess) -> None:
     before = trio.current_time()
     await trio.sleep(LOOK_SECONDS)
-    # Nothing is known of the time in which this process itself did not run.
+    # While this process itself was stopped it read no messages, so only a part of that time counts as the
+    # worker's silence.
     worker.silence += min(trio.current_time() - before, 2 * LOOK_SECONDS)
 
 

@@ -205,7 +205,8 @@ class SyncProxy:
             self._hub.syncing.announce(self.progress)
 
     def _announce(self, message: PendingTransactions) -> None:
-        # One that is none comes from a process that has another configuration, or was taken over.
+        # An invalid transaction comes from a process that has another configuration or was compromised, so
+        # the message is dropped.
         with suppress(InvalidTransactionError):
             self._hub.pending.hear([PooledTransaction(self._spec, each) for each in message.encoded])
 

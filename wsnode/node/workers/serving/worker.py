@@ -89,16 +89,18 @@ class FreeFiles:
 
 def main() -> None:
     """Serve until the master orders the end, or has ended itself."""
-    # The parent ends a process that hangs by SIGABRT, which then prints where its threads are.
+    # The parent ends a hanging process by SIGABRT; the process then prints where its threads are.
     faulthandler.enable()
-    # A terminal signals all its processes; what the parent's signals mean for a worker, the parent says.
+    # A terminal sends its signals to all its processes. Messages of the parent say what the parent's signals
+    # mean for a worker.
     for number in (signal.SIGINT, signal.SIGHUP, signal.SIGUSR1):
         signal.signal(number, signal.SIG_IGN)
     try:
         descriptor, memory, worker, slot = map(int, sys.argv[1:])
         status = trio.run(_run, descriptor, memory, worker, slot)
     except* StoreFailedError:
-        # Whatever noticed it first has logged it. The parent starts a process that opens the store again.
+        # The code that noticed the failure first has logged it. The parent starts a process that opens the
+        # store again.
         status = FAILED
     raise SystemExit(status)
 
@@ -160,7 +162,8 @@ class _Worker:
                     if self._membership.writes:
                         nursery.start_soon(self._membership.telling.run)
                     reception = await nursery.start(partial(serve, server, (), tls=running.tls))
-                    # The library of metrics takes long to load, so it is before clients wait.
+                    # The first report loads the metrics library, which takes long, so it runs before clients
+                    # wait.
                     nursery.start_soon(self._colleagues.keep_telling)
                     await trio.lowlevel.checkpoint()
                     self._channel.post(Started())
@@ -210,7 +213,7 @@ class _Worker:
         try:
             address = connected.getpeername()
         except OSError:
-            # The client has gone already.
+            # The client has already disconnected.
             connected.close()
             self._note_left()
             return
@@ -237,7 +240,8 @@ class _Worker:
     async def _beat(self) -> None:
         """Send the master a heartbeat every `HEARTBEAT_SECONDS`, for ever."""
         while True:
-            # A parent that reads nothing needs no more of them.
+            # While messages wait for a parent that reads none, further heartbeats would only lengthen the
+            # queue.
             if not self._channel.waiting:
                 self._channel.post(Heartbeat())
             await trio.sleep(HEARTBEAT_SECONDS)

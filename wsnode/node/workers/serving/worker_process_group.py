@@ -74,7 +74,8 @@ class PoolSync:
 
         Transactions that the pool refuses are skipped, such as one with a nonce already taken.
         """
-        # Between two releases of a configuration others may have a network that this one does not have.
+        # While processes with a new configuration replace the old ones, another process may have a network
+        # that this one lacks.
         if (pool := self._pools.get(network)) is None:
             return
         for each in added:
@@ -157,7 +158,8 @@ class WorkerSiblings:
             case CorruptStore(network, reason):
                 self._damage[network] = reason
             case SyncStatus() | PendingTransactions():
-                # Between two releases of a configuration others may follow what this one does not have.
+                # While processes with a new configuration replace the old ones, another process may follow a
+                # network that this one lacks.
                 if (followed := self._elsewhere.get(message.network)) is not None:
                     followed.hear(message)
             case SyncResponse(number):

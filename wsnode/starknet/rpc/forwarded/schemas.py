@@ -81,7 +81,7 @@ _OPERAND: Final = either(
     _object(
         {"BinOp": _object({"op": {"enum": ["Add", "Mul"]}, "a": _CELL, "b": either(_DEREF, _IMMEDIATE)})}
     ),
-    # A hint's own number, as the selector of a cheat code.
+    # Some operands are a bare number, such as the selector of a cheat code.
     HEX,
 )
 _HINT: Final = either(STRING, mapping_of(mapping_of(_OPERAND)))

@@ -118,7 +118,8 @@ class HeadAnchor:
         """Error of the checkpoint, or of the stored light client: nothing is proved after it."""
         self._stored: LightClient | None = None
         if self._beacon_chain is not None:
-            # Before anything is served: a start without a way to go on is refused at once.
+            # The stored light client is read before anything is served, so that a start from which proofs
+            # cannot go on is refused immediately.
             self._begin_stored(self._beacon_chain)
 
     def _named(self, addresses: Sequence[UpstreamAddress]) -> list[BeaconNode]:
@@ -242,7 +243,8 @@ class HeadAnchor:
         if self.prover is None:
             return ProverStatus(ProverState.STARTING, "no beacon URL has said of which chain it is")
         found = self.prover.status()
-        # A head that is late may be here already; one that is withheld says more than that.
+        # A withheld block takes precedence over a late head: a late head may be stored here already, and the
+        # withheld block says more.
         if found.state not in (ProverState.STARTING, ProverState.CATCHING_UP) and self._is_withheld:
             wanted = self.wanted
             assert wanted is not None, "a proved block is missing"
@@ -456,7 +458,7 @@ class HeadAnchor:
             assert self.prover is not None, "something is proved"
             assert self.prover.client is not None, "something is proved"
             row = self.prover.client.encode()
-            # At a start it is what is stored.
+            # After a start the first row equals the stored one, which need not be written again.
             if row != self._row:
                 await self._storage_retry.until_stored(partial(self._put, row))
                 self._row = row

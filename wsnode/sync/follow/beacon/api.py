@@ -73,7 +73,7 @@ class BeaconApi:
         body = bytearray()
         pieces = MessageWork()
         with trio.move_on_after(CONNECTING_SECONDS + ANSWER_SECONDS):
-            # A generator that is left early must close its connection before anything else happens.
+            # If the loop is left early, the generator must close its connection before any other code runs.
             async with aclosing(self._events_of(path, "application/json", ANSWER_SECONDS)) as events:
                 async for event in events:
                     body += event.data
@@ -152,7 +152,7 @@ class BeaconApi:
 
     def _require_short(self, response: h11.Response) -> None:
         told = dict(response.headers).get(b"content-length", b"0")
-        # h11 has seen to it that it is a number of at most twenty digits.
+        # h11 has checked that Content-Length is a number of at most twenty digits.
         if int(told) > ANSWER_BYTES:
             raise UpstreamError("invalid", f"the answer has more than {ANSWER_BYTES} bytes")
 
@@ -167,7 +167,7 @@ class BeaconApi:
         prefix, _, query = self.address.resource.partition("?")
         target = prefix.rstrip("/") + path
         if query:
-            # A key of the provider, as the URL had it.
+            # The query of the configured URL may be a key of the provider, so it is part of each request.
             target += ("&" if "?" in path else "?") + query
         headers = [("Host", self.address.host_header), ("Accept", accept), ("Connection", "close")]
         if self.address.authorization is not None:

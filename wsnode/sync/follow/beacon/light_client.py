@@ -55,7 +55,8 @@ def wanted_periods(client: LightClient, network: BeaconNetwork, clock_slot: int)
     known, now = client.period, network.period(clock_slot)
     if not client.next_committee_known:
         return PeriodRange(known, min(max(now - known, 1), PERIODS_AT_ONCE))
-    # The next committee is known, so the store moves on by the finality of its period.
+    # The next committee is known, so the light client moves on by a finalized header of that committee's
+    # period.
     return PeriodRange(known + 1, min(now - known, PERIODS_AT_ONCE)) if now > known + 1 else None
 
 
@@ -108,7 +109,8 @@ def _end_of_committees(client: LightClient, network: BeaconNetwork) -> int:
     """Return the end of the last known committee's period, in seconds since 1970."""
     last = client.period + (1 if client.next_committee_known else 0)
     slot, step = client.finalized.slot, 1
-    # By doubling steps and halves: the network says the period of a slot, not its first slot.
+    # The last slot of the period is found by doubling steps and then halving them: BeaconNetwork gives the
+    # period of a slot, but not the first slot of a period.
     while network.period(slot + step) <= last:
         step *= 2
     while step:

@@ -141,7 +141,8 @@ class HeadProver:
         found = status_of(self.client, self.network, self.clock_slot, self._now())
         if found.state is ProverState.PROVING:
             return found
-        # One of them alone may lie: while heads are proved, there is no such fork, and the clock is right.
+        # A single node may lie about a fork or the time. While heads are proved, there is no such fork and
+        # the clock is right, so what nodes report is used only below.
         unsupported = [node.unsupported for node in self.nodes if node.unsupported is not None]
         if unsupported:
             return ProverStatus(ProverState.UNSUPPORTED, unsupported[0])
@@ -206,7 +207,7 @@ class HeadProver:
         """Request the newest updates in each slot, and the updates of missing committee periods."""
         while True:
             if self._is_behind():
-                # Without its committee nothing of the clock's period can be verified.
+                # Without the committee of the clock's period no update of that period can be verified.
                 await self._catch_up()
             elif not self._is_catching_up and self.clock_slot >= self._periods_from:
                 nursery.start_soon(self._catch_up)
@@ -260,7 +261,8 @@ class HeadProver:
         try:
             answer = await node.api.update(kind)
         except UpstreamRefusedError as error:
-            # Without finality there is an update of the head alone.
+            # Without finality a node has no finality update but still one of the head, so the other kind is
+            # requested nevertheless.
             self._fail(node, error)
         else:
             await self._take(node, kind, answer)
@@ -323,7 +325,7 @@ class HeadProver:
             try:
                 await self._take_events(node)
             except UpstreamError as error:
-                # Polling goes on, so that this alone says nothing of it.
+                # Polling goes on, so the end of an event stream does not count as a failure of the node.
                 logger.debug("the event stream of %s ended, polling goes on: %s", node, error)
             finally:
                 node.is_listened = False
@@ -343,7 +345,7 @@ class HeadProver:
             assert self.client is not None, "it has begun"
             slot = self.network.slot_at(int(self._now() * 1000) + TOLERANCE_MILLISECONDS)
             try:
-                # Milliseconds of pairings: not on the event loop.
+                # Verifying takes milliseconds of pairings, too long for the event loop.
                 began = trio.current_time()
                 taken, change = await self._run_sync(partial(self.client.take, kind, answer, slot))
                 self.verify_seconds = trio.current_time() - began
@@ -358,7 +360,7 @@ class HeadProver:
                 node.attested_slot = taken.optimistic.slot
             self._note(change)
         if change.next_committee:
-            # Its keys are at hand for the first update that it signs.
+            # The keys of the next committee are decoded now, ahead of the first update that it signs.
             await self._run_sync(taken.prepare)
         return True
 

@@ -74,7 +74,7 @@ class AncestorFetcher:
                 fetch = partial(self._block, upstream, link, wanted, announced)
                 block, ahead = await self._with_ancestors(fetch, upstream, link, number, below)
             if block is None:
-                # Another upstream's walk has brought it.
+                # The walk of another upstream has brought the block.
                 continue
             blocks.append(block)
             size += len(block.body)

@@ -54,7 +54,7 @@ async def all_at_once(items: Iterable[Item], ask: Callable[[Item], Awaitable[Res
             try:
                 found[place] = await ask(item)
             except (PeerError, UpstreamError) as error:
-                # Not out of the nursery, which would wrap it in a group.
+                # The nursery would wrap the error in an exception group, so it is raised after the nursery.
                 failures.append(error)
                 nursery.cancel_scope.cancel()
 

@@ -88,7 +88,7 @@ class BatchFetcher:
             self._asked = numbers.stop
             for number, found in (await self._batch(numbers)).items():
                 self._keep(number, found)
-            # One that a batch could not give is asked for alone, of all upstreams.
+            # A block that its batch did not give is requested alone, from all upstreams.
             for number in numbers:
                 if number >= self._next and number not in self._fetched:
                     self._keep(number, await self._block(number))
@@ -129,7 +129,7 @@ class BatchFetcher:
         smaller = max(2, count // 2)
         self._count = min(self._count, smaller)
         if isinstance(error, UpstreamRefusedError) and not error.is_about_rate:
-            # It was too large, or it was a batch.
+            # The upstream refused the batch because of its size, or refuses any batch.
             self._most = min(self._most, smaller)
             upstream.takes_batches = count > 2
 

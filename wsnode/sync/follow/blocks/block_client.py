@@ -142,7 +142,8 @@ async def head_at(upstream: Upstream, tag: str, link: Link | None = None) -> Hea
     try:
         text = await upstream.client.ask_text("eth_getBlockByNumber", [tag, False], link=link)
     except UpstreamRefusedError as error:
-        # geth says so of `safe` and `finalized` before there is one, and of numbers above its head.
+        # geth answers with an error for `safe` and `finalized` before such a block exists, and for numbers
+        # above its head.
         if is_absent(error):
             return None
         raise

@@ -59,7 +59,7 @@ class VerifiedBlockIndex:
     def _parent(self, view: Snapshot, block_hash: Hash32) -> tuple[Head, Hash32] | None:
         if (found := self._beside.get(block_hash)) is not None:
             return found
-        # With receipts it was canonical once.
+        # A side block with receipts was canonical once, so it is valid.
         header = view.side_header(block_hash)
         if header is None or view.side_receipts(block_hash) is None:
             return None

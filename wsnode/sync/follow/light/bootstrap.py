@@ -114,7 +114,7 @@ async def first_block(
             encoded = await block_of_hash(upstream, upstream.link, checkpoint)
             block = await receipts.of_encoded(encoded, upstream)
         except UnsupportedBlockError as error:
-            # Another one may have a body that can be read.
+            # Another upstream may have a body that can be read.
             unread = error.detail
             continue
         except UnknownForkError:
@@ -134,7 +134,8 @@ async def first_block(
         return block
     if unread is not None:
         raise UnsupportedChainError(unread)
-    # It says nothing of the upstream whose announcement this is done for.
+    # The reason is `absent`, because the failure is no fault of the upstream whose announcement led to this
+    # call.
     raise UpstreamError("absent", f"the block to begin with, {hexadecimal(checkpoint)}: {failure}")
 
 

@@ -104,7 +104,8 @@ class WindowPruner:
             linked.append(block)
             wanted = view.parent_hash(block.header)
         async with self._live.turn():
-            # The first block is another one by now if the window's beginning has overtaken it.
+            # Pruning may have moved the beginning of the window past `first` meanwhile, and then the blocks
+            # do not join it.
             if linked and self._pruning.bounds()[0] == first:
                 await in_thread(partial(self._chain.prepend, linked))
         return True

@@ -173,7 +173,7 @@ impl SocketQueue {
                     ended.push(descriptor);
                 }
             }
-            // Behind those that have arrived meanwhile.
+            // Partly read sockets queue behind the sockets whose bytes have arrived meanwhile.
             rest.iter().for_each(|descriptor| self.add(*descriptor));
             has_some |= self.queue.waiting() > 0;
             let next = if ended.is_empty() { self.read_next(py, slice) } else { None };
