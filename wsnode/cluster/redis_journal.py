@@ -200,7 +200,11 @@ class RedisJournal:
     async def run_fenced(
         self, lease: Lease, script: str, keys: tuple[str, str], *arguments: str | bytes
     ) -> list[Any]:
-        """Return the reply of a script that begins with `IS_MINE`; `keys` are its first and its fourth key.
+        """Run a script that begins with `IS_MINE`, so it changes nothing once the lease is lost.
+
+        Returns the script's reply.
+
+        `keys` become its KEYS[1] and KEYS[4]; KEYS[2] and KEYS[3] are the keys of the lease and of its epoch.
 
         Raises:
             LeaseLostError: The lease is not the holder's any more.

@@ -123,7 +123,10 @@ class Appender:
         return removed
 
     def store_pending(self, marks: FinalityMarks | None = None) -> list[Head]:
-        """Take and commit all pending blocks with these marks; return the removed ones, highest first."""
+        """Commit all pending blocks with these marks.
+
+        Returns the blocks that have left the chain thereby, highest first.
+        """
         return self.store(self.take_pending(), marks)
 
     def rewind(self, head: Head, state_root: Hash32 | None = None) -> None:

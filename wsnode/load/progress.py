@@ -31,7 +31,7 @@ Hear: TypeAlias = Callable[[ProgressMessage], bool]
 
 
 def end_by_itself(_beat: ProgressMessage) -> bool:
-    """Return False, since a run without this end lasts for its time."""
+    """Ignore a beat and return False: only the duration ends the run."""
     return False
 
 

@@ -104,7 +104,7 @@ def read(folder: Path) -> Manifest:
     except FileNotFoundError:
         raise NoManifestError(folder) from None
     except IrregularFileError as error:
-        raise ManifestError(file, f"it is {error.kind}") from None
+        raise ManifestError(file, f"it is {error.kind} and not a file") from None
     except OversizedFileError:
         raise ManifestError(file, f"it has more than {MAX_BYTES} bytes") from None
     return _decoded(file, text)

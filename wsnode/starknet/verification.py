@@ -120,7 +120,11 @@ def _stored_body(block: UnverifiedStarknetBlock, proof: StarknetBlockProof) -> b
         return block.body and stored_body(block.body, proof)
     except ValueError as error:
         raise InvalidStarknetBlockError(
-            block.number, block.hash, "transactions", "the members of their kinds", str(error)
+            block.number,
+            block.hash,
+            "transactions",
+            "known types and versions, each with its members",
+            str(error),
         ) from None
 
 

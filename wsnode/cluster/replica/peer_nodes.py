@@ -56,7 +56,9 @@ class PeerNodes:
                 link = await upstream.client.link()
                 return await walks.up_to(upstream, link, gap.wanted.head.hash, 0)
             except (UpstreamError, PeerError) as error:
-                logger.warning("%s does not have the blocks before the journal's first: %s", upstream, error)
+                logger.warning(
+                    "the blocks before the journal's first could not be fetched from %s: %s", upstream, error
+                )
                 return []
 
     def _is_known(self, block_hash: bytes) -> bool:

@@ -36,7 +36,7 @@ logger = logging.getLogger("wsnode.ipc")
 
 
 class FramingError(Exception):
-    """Error of bytes that are no JSON objects or arrays, or of an excessive value."""
+    """Error of a stream with bytes other than JSON objects or arrays, or with a value that is too long."""
 
     def __init__(self, code: int, message: str) -> None:
         super().__init__(message)

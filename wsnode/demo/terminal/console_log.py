@@ -91,7 +91,7 @@ def _values(kinds: Sequence[str], arguments: bytes) -> Iterator[Value]:
 
 def _slice(content: bytes, start: int, size: int) -> bytes:
     if start + size > len(content):
-        raise ValueError("the arguments are shorter than they say")
+        raise ValueError(f"{len(content)} bytes of arguments, want at least {start + size}")
     return content[start : start + size]
 
 

@@ -178,7 +178,10 @@ class Hub:
             await self._looked.wait()
 
     def call_once_looked(self, resume: Callable[[], None]) -> None:
-        """Call `resume` once the store has been compared again, unless `forget` is called before."""
+        """Call `resume` once, after the next comparison of the store with the published head.
+
+        `forget` revokes the call.
+        """
         self._once_looked[resume] = None
 
     def forget(self, resume: Callable[[], None]) -> None:

@@ -65,7 +65,10 @@ class BlockValidator:
         return ValidBlock(tried.head) if isinstance(tried, SideBlock) else tried
 
     def hold(self, view: Snapshot, block: UnverifiedBlock) -> Status:
-        """Return the status of a block by its header alone; one with a valid header becomes a candidate."""
+        """Return the status of a block without executing it: its known status, or that of its header.
+
+        A block with a valid header is kept as a candidate for the head.
+        """
         if (found := self._known(view, block)) is not None:
             return found
         blocks = KnownBlocks(view, self.candidates)

@@ -79,7 +79,7 @@ def times(latencies: Histogram) -> list[str]:
 
 
 def circumstance_members() -> dict[str, Any]:
-    """Return the member of a JSON object with the date and the machine of the measurement."""
+    """Return `{"measured": …}` for a JSON report: the date and the machine of the measurement."""
     return {"measured": circumstances()._asdict()}
 
 

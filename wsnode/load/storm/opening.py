@@ -71,7 +71,7 @@ class Opening:
 
     @property
     def events(self) -> int:
-        """Return the events of a selector for which the connection waits."""
+        """Return the mask of `selectors` events for which the connection waits."""
         writes = self.stage in (OpeningStage.CONNECTING, OpeningStage.ENCRYPTING) or self._unsent
         return selectors.EVENT_READ | (selectors.EVENT_WRITE if writes else 0)
 
@@ -144,7 +144,7 @@ class Opening:
         head, end, rest = self._received.partition(b"\r\n\r\n")
         if not end:
             if len(head) > MAX_ANSWER:
-                raise FailedError("the answer to the handshake does not end")
+                raise FailedError(f"the answer to the handshake has no end within {MAX_ANSWER} bytes")
             return b""
         line = head.partition(b"\r\n")[0]
         if not is_accepted(line):

@@ -100,7 +100,7 @@ class CallTasks:
         self._quota.close()
 
     def cancel(self) -> None:
-        """End all calls unanswered."""
+        """Cancel all calls; none of them gets a reply."""
         for scope in self._scopes:
             scope.cancel()
 

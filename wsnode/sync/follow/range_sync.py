@@ -134,7 +134,7 @@ class RangeSync:
                 if len(sources) == 1:
                     why = f"its block {proved.number} is not the one that the committee has signed"
                     sources[0].quarantine(PeerError(why))
-        raise UpstreamError("absent", f"the way to the proved block {proved}")
+        raise UpstreamError("absent", f"the blocks that lead to the proved block {proved}")
 
     async def _fetch_up_to(
         self, sources: Sequence[Upstream], target: int, *, is_held: bool = False

@@ -222,7 +222,9 @@ class StarknetHeadTracker:
             await self._took(upstream, reached)
             base, announced = last, upstream.announced or announced
         if reached is None:
-            raise UpstreamError("absent", f"blocks above {base}, which {announced} has replaced")
+            raise UpstreamError(
+                "absent", f"the blocks above {base}, because the upstream's chain now ends with {announced}"
+            )
         return reached
 
     async def _known_at(self, upstream: Upstream, number: int) -> Head | None:

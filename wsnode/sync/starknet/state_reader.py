@@ -89,7 +89,10 @@ class PassedProof:
         return storage_proof_params(block_hash, self._contracts, self._keys, self._asked.class_hashes)
 
     def verified(self, text: bytes, block_hash: bytes, root: bytes) -> bytes:
-        """Return an upstream's result as the client gets it: its nodes, and the proved leaves of contracts.
+        """Verify an upstream's starknet_getStorageProof result against `root`.
+
+        Returns the JSON for the client: the upstream's nodes, and the leaves of the contracts that the client
+        named, from the proved values.
 
         The `storage_root` of a leaf is the proved one: juno sends another value.
 

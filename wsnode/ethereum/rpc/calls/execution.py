@@ -87,7 +87,7 @@ class CallExecution(msgspec.Struct, frozen=True, gc=False):
         return self.call(cancel=flag_of(token))
 
     def estimate_until_cancelled(self, token: CancelToken) -> Estimate:
-        """Return the estimate of the gas, `Interrupted` if `token` is cancelled first."""
+        """Return the result of `estimate`, or the value `Interrupted` if `token` is cancelled first."""
         return self.estimate(cancel=flag_of(token))
 
 

@@ -76,7 +76,7 @@ class SubscribeParameters(msgspec.Struct, array_like=True, frozen=True):
 
     @property
     def start(self) -> SubscribeOptions | None:
-        """Return the options with the start of the subscription, None for a kind without them."""
+        """Return the options that say where the subscription begins, None if its kind takes none."""
         return next((part for part in self._parts if isinstance(part, SubscribeOptions)), None)
 
     def starting_at(self, position: Position) -> "SubscribeParameters":

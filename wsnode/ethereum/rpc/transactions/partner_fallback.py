@@ -93,7 +93,10 @@ class PartnerFallback(Middleware):
 
 
 def partner_failed(reason: str) -> RpcError:
-    """Return the error for a transaction that is not stored here when the partner fails too."""
+    """Return the error for a transaction that is not stored here, if the partner provider failed to answer.
+
+    `reason` says how it failed.
+    """
     return RpcError(
         RESOURCE_UNAVAILABLE, f"the partner provider failed: {reason}", {"reason": reason, "forwarded": True}
     )
