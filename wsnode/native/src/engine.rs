@@ -35,7 +35,6 @@ pub struct Engine {
     /// Head with the blocks that are not committed, to be read while the writer is busy.
     head: Arc<Mutex<Head>>,
     is_writer: bool,
-    /// Console messages of calls.
     pub console: Arc<ConsoleLog>,
 }
 

@@ -4,7 +4,6 @@ use std::fmt;
 
 use alloy_primitives::B256;
 
-/// Error of the engine.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     #[error("{0}")]

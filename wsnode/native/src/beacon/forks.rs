@@ -101,7 +101,6 @@ impl ExecutionForm {
     }
 }
 
-/// A fork of a network's schedule.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ScheduledFork {
     pub name: String,
@@ -125,7 +124,6 @@ pub struct BeaconConfig {
     pub forks: Vec<ScheduledFork>,
 }
 
-/// Reasons to refuse a `BeaconConfig`.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 pub enum BeaconConfigError {
     #[error(

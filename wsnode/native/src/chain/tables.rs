@@ -22,7 +22,6 @@ pub enum ChainError {
 /// Snapshot of the store.
 pub type Txn<'t> = ReadTxn<'t>;
 
-/// Names of all tables.
 pub const NAMES: [&str; 11] = [
     "meta",
     "headers",

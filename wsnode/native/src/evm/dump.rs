@@ -7,7 +7,6 @@ use alloy_primitives::{Address, Bytes, U256};
 use serde::de::{Unexpected, Visitor};
 use serde::{Deserialize, Deserializer};
 
-/// Account of a state dump.
 #[derive(Debug, serde::Deserialize)]
 pub struct DumpedAccount {
     pub nonce: u64,

@@ -29,7 +29,6 @@ impl<'a> Text<'a> {
         self.word(b"null")
     }
 
-    /// Read `true` or `false`.
     pub fn boolean(&mut self) -> Option<bool> {
         self.skip_space();
         self.word(b"true").map(|()| true).or_else(|| self.word(b"false").map(|()| false))

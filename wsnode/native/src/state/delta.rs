@@ -8,7 +8,6 @@ use revm::bytecode::Bytecode;
 use revm::database::states::BundleAccount;
 use revm::database::BundleState;
 
-/// Changes of one account.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct AccountDelta {
     pub(super) address: Address,

@@ -193,7 +193,6 @@ impl Snapshot<'_> {
         })
     }
 
-    /// Return block `number`, or None if its state is not kept.
     pub(super) fn kept_block(&self, number: u64) -> Result<Option<Head>, StateError> {
         let block = self.block(number)?;
         let is_kept = self.is_proved || number >= self.earliest()?;

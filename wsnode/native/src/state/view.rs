@@ -129,7 +129,6 @@ impl<'s> HistoryView<'s> {
         self.snapshot.each_live_slot_at(&address, self.number, visit)
     }
 
-    /// Return the bytes of the code with this hash.
     pub fn code(&self, hash: B256) -> Result<Bytes, StateError> {
         match self.new_code(&hash) {
             Some(code) => Ok(code.original_bytes()),

@@ -54,7 +54,6 @@ impl DamageLog {
         self.count.load(Ordering::Relaxed)
     }
 
-    /// Return the damaged row found first, or None.
     pub fn first(&self) -> Option<&DamagedRow> {
         self.first.get()
     }

@@ -21,7 +21,6 @@ pub struct FileIdentity {
 }
 
 impl FileIdentity {
-    /// Return the identity of the file opened by `env` in the folder `path`.
     pub fn of(env: &Env<WithoutTls>, path: &Path) -> Result<Self, FileError> {
         let path = path.join(FILE);
         let opened = env.try_clone_inner_file().map_err(heed_reason).and_then(|file| file.metadata());

@@ -19,7 +19,6 @@ use super::StoreError;
 
 type Handle = Database<'static, Bytes, Bytes>;
 
-/// Entry of a table: its key and its value.
 pub type KeyValue<'a> = (&'a [u8], &'a [u8]);
 
 /// Table of an environment, by its index among the names.
@@ -45,7 +44,6 @@ enum AnyTxn<'t> {
     Write(RwTxn<'t>),
 }
 
-/// Transaction that changes tables.
 pub struct WriteTxn<'t> {
     /// Inner transaction, which always writes.
     txn: ReadTxn<'t>,
@@ -192,7 +190,6 @@ impl<'t> WriteTxn<'t> {
         Self { txn: ReadTxn { txn: AnyTxn::Write(txn), handles }, is_cut_short: false, row: Vec::new() }
     }
 
-    /// Commit the change.
     pub fn commit(self) -> Result<(), StoreError> {
         match self.txn.txn {
             AnyTxn::Write(txn) => Ok(txn.commit()?),
@@ -370,7 +367,6 @@ impl Table {
         Ok(())
     }
 
-    /// Return the number of entries.
     pub fn len(self, txn: &ReadTxn<'_>) -> Result<u64, StoreError> {
         Ok(self.handle(txn).len(txn.raw())?)
     }
@@ -412,7 +408,6 @@ impl Table {
         txn.write(self, b"", |txn, table| table.delete_range(txn, bounds).map(drop))
     }
 
-    /// Remove all entries.
     pub fn clear(self, txn: &mut WriteTxn<'_>) -> Result<(), StoreError> {
         txn.write(self, b"", |txn, table| table.clear(txn))
     }

@@ -41,7 +41,6 @@ pub(super) enum NodeKind {
 }
 
 impl Child {
-    /// Return a link to no child.
     pub(super) fn empty() -> Self {
         Self::named(RlpNode::default())
     }
@@ -126,7 +125,6 @@ fn encode_branch(children: &[Child; 16], out: &mut Vec<u8>) {
     BranchNodeRef::new(&stack[..count], TrieMask::new(mask)).encode(out);
 }
 
-/// Return sixteen empty children.
 pub(super) fn no_children() -> Children {
     Box::new(core::array::from_fn(|_| Child::empty()))
 }

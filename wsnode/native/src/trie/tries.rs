@@ -28,7 +28,6 @@ pub struct AccountChange {
     pub slots: Vec<(B256, U256)>,
 }
 
-/// All tries of one state.
 #[derive(Debug)]
 pub struct StateTries {
     accounts: Trie,
@@ -153,7 +152,6 @@ impl StateTries {
         decode(self.accounts.get(store, &Nibbles::unpack_array(&hashed_address.0))?)
     }
 
-    /// Return the nodes that prove an account.
     pub fn account_proof(
         &mut self,
         store: &impl NodeStore,

@@ -17,7 +17,6 @@ pub(super) struct Walk<'a, S> {
 }
 
 impl<S: NodeStore> Walk<'_, S> {
-    /// Return the value at `key`, or None.
     pub(super) fn get<'c>(
         &mut self,
         link: &'c mut Child,

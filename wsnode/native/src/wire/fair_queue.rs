@@ -163,7 +163,6 @@ impl Default for FairQueue {
 }
 
 impl FairQueue {
-    /// Return the number of places that wait.
     pub fn waiting(&self) -> usize {
         self.line.len() + self.others.len()
     }

@@ -20,7 +20,6 @@ pub struct TurnClock {
 }
 
 impl TurnClock {
-    /// Begin the first turn.
     pub fn new(others_wait: bool) -> Self {
         let now = Instant::now();
         Self { began: now, now, used: others_wait.then(Used::by_thread), quick: 0.0 }

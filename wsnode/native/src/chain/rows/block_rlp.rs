@@ -4,7 +4,6 @@ use alloy_rlp::{Encodable, Header};
 
 use super::{BodyRow, HeaderRow, RowError};
 
-/// Return the RLP of the block with these rows.
 pub fn block_rlp(header: &HeaderRow<'_>, body: &BodyRow<'_>) -> Result<Vec<u8>, RowError> {
     let mut payload = Vec::with_capacity(header.size());
     payload.extend_from_slice(header.rlp());

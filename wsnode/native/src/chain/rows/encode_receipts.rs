@@ -38,12 +38,10 @@ impl StoredReceipt for ReceiptEnvelope {
     }
 }
 
-/// Return the row of a block's receipts.
 pub fn encode_receipts(receipts: &[ReceiptEnvelope]) -> Vec<u8> {
     encode_receipts_of(receipts)
 }
 
-/// Return the row of receipts of any kind.
 pub fn encode_receipts_of<R: StoredReceipt>(receipts: &[R]) -> Vec<u8> {
     let logs: usize = receipts.iter().map(|receipt| receipt.logs().len()).sum();
     let mut row = Vec::with_capacity(RECEIPT_ENDS + 64 * receipts.len() + 256 * logs);

@@ -34,7 +34,6 @@ pub struct HeaderFields<'a> {
 }
 
 impl<'a> HeaderFields<'a> {
-    /// Return the members of the header with the RLP `encoded`.
     pub fn new(encoded: &'a [u8]) -> Result<Self, RowError> {
         let mut items = Items::of_list(encoded)?;
         Ok(Self {

@@ -32,7 +32,6 @@ pub enum ReceiptOutcome<'a> {
     StateRoot(&'a B256),
 }
 
-/// Receipt of a receipts row.
 #[derive(Debug, Clone, Copy)]
 pub struct ReceiptRow<'a> {
     pub outcome: ReceiptOutcome<'a>,
@@ -52,7 +51,6 @@ pub struct DepositReceipt {
     pub version: u64,
 }
 
-/// Log of a receipts row.
 #[derive(Debug, Clone, Copy)]
 pub struct LogRow<'a> {
     pub transaction_index: usize,
@@ -121,7 +119,6 @@ impl<'a> ReceiptsRow<'a> {
         log_row(range(self.row, self.logs_start + start, self.logs_start + end)?).map(Some)
     }
 
-    /// Return all logs, in order.
     pub fn log_rows(self) -> impl Iterator<Item = Result<LogRow<'a>, RowError>> {
         (0..self.logs).map_while(move |number| self.log(number).transpose())
     }

@@ -23,7 +23,6 @@ impl<'a> Items<'a> {
         Self { rest: payload }
     }
 
-    /// Return the items of the list encoded in `encoded`.
     pub fn of_list(encoded: &'a [u8]) -> Result<Self, RowError> {
         Self::new(encoded).list()
     }

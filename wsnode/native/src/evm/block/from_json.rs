@@ -164,7 +164,6 @@ impl StoredReceipt for JsonReceipt {
     }
 }
 
-/// Return the header from a block's JSON.
 pub fn read_json_header(block: &[u8]) -> Result<Header, Error> {
     Ok(read::<JsonHeader>(block, "a block's header")?.inner)
 }

@@ -123,7 +123,6 @@ pub struct VerifiedBlock {
     pub access_list: Option<Bytes>,
 }
 
-/// Return the genesis block of a chain.
 pub fn genesis(spec: &Arc<ChainSpec>) -> Result<VerifiedBlock, Error> {
     let genesis = spec.genesis();
     if let Some(elsewhere) = &genesis.elsewhere {

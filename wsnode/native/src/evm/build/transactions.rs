@@ -137,7 +137,6 @@ fn include<V: DatabaseRef<Error = StateError> + Debug>(
     }
 }
 
-/// Return the transaction and its sender.
 fn read(
     spec: &ChainSpec,
     header: &Header,

@@ -31,7 +31,6 @@ pub struct Overrides {
 /// Slots and their values. If a slot occurs twice, the last value counts.
 pub type Slots = Vec<(U256, U256)>;
 
-/// Overrides of one account.
 #[derive(Debug, Clone, Default)]
 pub struct AccountChanges {
     pub nonce: Option<u64>,
@@ -100,7 +99,6 @@ impl Overrides {
         self.accounts.iter().filter_map(|(_, account)| Some(account.code.as_ref()?.len())).sum()
     }
 
-    /// Return the overridden number of the block, or None.
     pub fn number(&self) -> Option<U256> {
         self.block.as_ref()?.number
     }

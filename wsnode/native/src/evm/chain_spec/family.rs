@@ -87,7 +87,6 @@ pub struct Description {
 }
 
 impl Description {
-    /// Return the common description of OP stack chains.
     pub fn op_stack() -> Self {
         Self { family: Family::OpStack, ..Self::default() }
     }

@@ -292,12 +292,10 @@ impl Schedule {
         self.0[fork as usize]
     }
 
-    /// Return whether a fork by block number is active at `number`.
     pub fn active_at_block(&self, fork: Fork, number: u64) -> bool {
         fork == Fork::Frontier || self.activation(fork).is_some_and(|begin| number >= begin)
     }
 
-    /// Return whether a fork by time is active at `timestamp`.
     pub fn active_at_time(&self, fork: Fork, timestamp: u64) -> bool {
         self.activation(fork).is_some_and(|begin| timestamp >= begin)
     }

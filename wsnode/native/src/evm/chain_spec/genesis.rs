@@ -24,7 +24,6 @@ use crate::state::Head;
 /// Highest difficulty in bits. It keeps every total difficulty far below 256 bits.
 pub const MAXIMUM_DIFFICULTY_BITS: usize = 80;
 
-/// Accounts of the genesis state.
 pub type Alloc = BTreeMap<Address, GenesisAccount>;
 
 /// First block of a chain.

@@ -52,7 +52,6 @@ impl OpForks {
             .map(Self)
     }
 
-    /// Return the newest active fork, or None.
     pub fn newest(&self, timestamp: u64) -> Option<OpFork> {
         self.0.iter().filter(|(_, begin)| timestamp >= *begin).map(|(fork, _)| *fork).max()
     }

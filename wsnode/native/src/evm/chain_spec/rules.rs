@@ -39,7 +39,6 @@ impl<'a> Rules<'a> {
         Self { has_requests: false, ..self }
     }
 
-    /// Return the EVM's rules for a block.
     pub fn evm(&self, number: u64, timestamp: u64) -> SpecId {
         let constantinople = self.spec.is_active(Fork::Constantinople, number);
         match alloy_evm::spec_by_timestamp_and_block_number(self, timestamp, number) {

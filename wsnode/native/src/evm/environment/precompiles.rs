@@ -13,7 +13,6 @@ use crate::evm::chain_spec::{ChainSpec, OpFork};
 const SETS: usize = PrecompileSpecId::NEXT as usize + 1;
 const FORKS: usize = OpFork::Karst as usize + 1;
 
-/// Return the precompiled contracts of an environment.
 pub fn precompiles(spec: &ChainSpec, environment: &EvmEnv) -> &'static Precompiles {
     static CHANGED: [[OnceLock<Precompiles>; SETS]; FORKS] =
         [const { [const { OnceLock::new() }; SETS] }; FORKS];

@@ -40,7 +40,6 @@ impl AccessList {
         Ok(Self { rlp: Bytes::copy_from_slice(rlp), items: total_bal_items(&list) })
     }
 
-    /// Return the access list that `state` recorded, or None.
     pub fn take<D: Database>(state: &mut State<D>) -> Option<Self> {
         let list: BlockAccessList = state.bal_state.take_built_alloy_bal()?.into_iter().collect();
         Some(Self { rlp: alloy_rlp::encode(&list).into(), items: total_bal_items(&list) })

@@ -18,7 +18,6 @@ use crate::evm::environment::{evm_environment, net_metering, precompiles, rules_
 type BlockEvm<'a, D> = EthEvm<&'a mut State<D>, NoOpInspector, PrecompilesMap>;
 pub type Executor<'a, D> = EthBlockExecutor<'a, BlockEvm<'a, D>, Rules<'a>, AlloyReceiptBuilder>;
 
-/// Return an executor of the block of `header` on `state`.
 pub fn executor<'a, D: Database>(
     spec: &'a ChainSpec,
     header: &Header,

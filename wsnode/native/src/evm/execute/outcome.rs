@@ -9,14 +9,12 @@ use crate::chain::rows::{ReceiptsRow, RowError, Transaction};
 use crate::error::{require_equal, Rule, RuleViolation};
 use crate::evm::block::UnverifiedBlock;
 
-/// Commitments of a header to a list of receipts.
 #[derive(Debug, Clone, Copy)]
 pub struct ReceiptCommitments {
     pub root: B256,
     pub bloom: Bloom,
 }
 
-/// Return the root and the bloom of `receipts`.
 pub fn seal_receipts(receipts: &[ReceiptEnvelope]) -> ReceiptCommitments {
     let mut bloom = Bloom::ZERO;
     receipts.iter().for_each(|receipt| bloom |= *receipt.logs_bloom());

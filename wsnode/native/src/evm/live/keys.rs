@@ -182,7 +182,6 @@ impl Values {
             && numbers.iter().zip(reads).all(|(number, read)| read_of(&self.rows, *number) == Some(*read))
     }
 
-    /// Return the calls that depend on a value.
     pub fn calls<'v>(&'v self, read: &Read) -> impl Iterator<Item = CallId> + use<'v> {
         self.number_of(read).into_iter().flat_map(|number| self.calls_of(number))
     }
@@ -230,13 +229,11 @@ impl Values {
         self.rows[number as usize].iter().flat_map(|value| value.calls.iter())
     }
 
-    /// Return the bytes of all values.
     pub fn bytes(&self) -> usize {
         VALUE_BYTES * self.numbers.len() + ACCOUNT_BYTES * self.members.len() + LINK_BYTES * self.links
     }
 }
 
-/// Return the value with a number, or None if there is none.
 fn read_of(rows: &[Option<Value>], number: ValueId) -> Option<Read> {
     rows[number as usize].as_ref().map(|value| value.read)
 }

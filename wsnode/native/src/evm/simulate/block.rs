@@ -18,7 +18,6 @@ use crate::evm::call::refusal::refuse;
 use crate::evm::chain_spec::{ChainSpec, Fork};
 use crate::evm::execute::seal_receipts;
 
-/// Simulated block and the results of its calls.
 #[derive(Debug)]
 pub struct Simulated {
     pub header: Header,
@@ -69,7 +68,6 @@ pub fn run(
     Ok(Simulated { header, hash, results, withdrawals })
 }
 
-/// Results of a block's calls.
 struct ExecutedCalls {
     results: Vec<CallResult>,
     receipts: Vec<ReceiptEnvelope>,

@@ -23,7 +23,6 @@ use crate::evm::call::{env, halt, with_supplied_gas, Message};
 
 const CAPPED: &str = " (gas limit was capped by the RPC server's global gas cap)";
 
-/// Result of a call.
 #[derive(Debug)]
 pub struct CallResult {
     pub transaction: Unsigned,
@@ -42,7 +41,6 @@ pub struct CallResult {
     pub end: End,
 }
 
-/// End of a call.
 #[derive(Debug)]
 pub enum End {
     Success(Bytes),

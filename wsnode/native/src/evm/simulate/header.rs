@@ -11,7 +11,6 @@ use crate::evm::call::refusal::refuse;
 use crate::evm::chain_spec::{ChainSpec, Fork};
 use crate::evm::rules::{next_base_fee, next_excess_blob_gas, next_slot};
 
-/// Parent of a simulated block.
 #[derive(Debug, Clone)]
 pub struct SimulationParent {
     pub header: Header,

@@ -145,7 +145,6 @@ impl<'a> SimulatedState<'a> {
         Ok(())
     }
 
-    /// Return the current state root.
     pub fn root(&mut self) -> Result<B256, Error> {
         let changed: Vec<_> = self.changed.keys().copied().collect();
         let changes = changed.into_iter().map(|address| {

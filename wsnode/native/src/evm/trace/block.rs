@@ -136,7 +136,6 @@ impl<'a> Replay<'a> {
         Ok(true)
     }
 
-    /// Run a transaction and return its trace.
     pub fn trace(
         &mut self,
         index: usize,

@@ -36,10 +36,8 @@ use flat::Position;
 use run::TracerRun;
 use tracer::{Ended, TraceContext, Tracer};
 
-/// Result of a trace.
 #[derive(Debug)]
 pub enum Traced {
-    /// JSON of the trace.
     Text(Vec<u8>),
     UnknownTracer,
     Stopped(Stopped),
@@ -50,7 +48,6 @@ pub fn list_of_bytes(text: &mut Vec<u8>, items: &[Bytes]) {
     traces::list(text, items, |text, item| traces::data(text, item));
 }
 
-/// Trace the transaction of a block at `index`.
 pub fn trace_transaction(
     engine: &Engine,
     rows: Rows<'_>,
@@ -121,7 +118,6 @@ pub struct TraceCallSite<'a> {
     pub gas_cap: u64,
 }
 
-/// Trace a message.
 pub fn trace_call(
     engine: &Engine,
     site: TraceCallSite<'_>,

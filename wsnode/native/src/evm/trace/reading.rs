@@ -55,7 +55,6 @@ pub fn storage(context: &mut CallContext<'_, '_>, address: Address, slot: U256) 
     context.journaled_state.database.storage(address, slot).unwrap_or_default()
 }
 
-/// Return the slot before a write to it.
 pub fn slot(context: &mut CallContext<'_, '_>, address: Address, key: U256) -> Slot {
     let present = storage(context, address, key);
     let transaction = context.journaled_state.inner.transaction_id;

@@ -22,7 +22,6 @@ const WORD_SIZE: usize = 68;
 
 type Inner<'s, 'a> = dyn Inspector<CallContext<'s, 'a>, EthInterpreter>;
 
-/// Recorded calls of a run, and its result.
 #[derive(Debug)]
 pub struct RecordedTrace<R = ResultAndState> {
     pub traces: TracingInspector,

@@ -26,7 +26,6 @@ pub enum Stopped {
     Cancelled,
 }
 
-/// Limits of a traced run.
 #[derive(Debug, Clone)]
 pub struct TraceLimits {
     pub seconds: f64,

@@ -13,7 +13,6 @@ use crate::evm::call::{Layer, WorkBudget};
 use crate::json::traces;
 use crate::state::{Bounds, HistoryView, StateError};
 
-/// Requested slots.
 #[derive(Debug, Clone, Copy)]
 pub struct SlotRange<'a> {
     /// Number of the block's transactions before the state.

@@ -155,7 +155,6 @@ impl Tracer {
         });
     }
 
-    /// Write the trace as JSON.
     pub fn finish(
         self,
         text: &mut Vec<u8>,

@@ -40,7 +40,6 @@ pub fn render_logs(
     }
 }
 
-/// Write the log with `number` in the block.
 pub fn render_log(
     text: &mut Writer,
     block: &BlockContext<'_>,

@@ -33,7 +33,6 @@ pub fn render_receipt(
     Ok(true)
 }
 
-/// Write all receipts of a block as a JSON array.
 pub fn render_receipts(
     text: &mut Writer,
     header: &HeaderRow<'_>,

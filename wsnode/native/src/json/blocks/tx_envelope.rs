@@ -108,7 +108,6 @@ fn recipient(bytes: &[u8]) -> Result<Option<&[u8; 20]>, RowError> {
     bytes.try_into().map(Some).map_err(|_| RowError::Corrupt("recipient"))
 }
 
-/// Return the chain id in a legacy signature, or None.
 pub fn legacy_chain_id(v: &[u8]) -> Result<Option<u128>, RowError> {
     match wide_number(v)? {
         27 | 28 => Ok(None),

@@ -12,7 +12,6 @@ use starknet_types_core::felt::Felt;
 use super::error::BlockError;
 use crate::starknet::json::{felt, felts, maybe_felt, maybe_felts, path_of};
 
-/// Maximum number of transactions of a block.
 const MAX_TRANSACTIONS: usize = 20_000;
 
 /// Result of `starknet_getBlockWithReceipts`, not verified.
@@ -73,7 +72,6 @@ pub struct TransactionWithReceipt<'a> {
     pub receipt: UnverifiedReceipt<'a>,
 }
 
-/// Kinds of transactions.
 #[derive(Deserialize, Clone, Copy, Debug, PartialEq, Eq)]
 #[serde(rename_all = "SCREAMING_SNAKE_CASE")]
 pub enum TransactionKind {
@@ -314,7 +312,6 @@ impl<'a> UnverifiedBlock<'a> {
 }
 
 impl UnverifiedStateUpdate {
-    /// Return the state update of a JSON text.
     pub fn read(text: &[u8]) -> Result<Self, BlockError> {
         serde_json::from_slice(text).map_err(|error| malformed("state_update", text, &error))
     }

@@ -37,7 +37,6 @@ impl ProtocolVersion {
     }
 }
 
-/// Formulas of block hashes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum HashFormula {
     /// Pedersen over transactions, without sequencer, time and events: blocks of the main network before 0.7.

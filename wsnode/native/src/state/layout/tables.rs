@@ -4,7 +4,6 @@ use crate::state::StateError;
 use crate::store::{KeyValue, ReadTxn, Table, WriteTxn};
 use alloy_primitives::B256;
 
-/// Names of the state's tables.
 pub const NAMES: [&str; 8] =
     ["accounts", "storage", "code", "changes", "hashes", "account_nodes", "storage_nodes", "patches"];
 

@@ -138,7 +138,6 @@ impl<'e> ProvedView<'e> {
         found.unwrap_or_else(|| Err(self.unknown(vec![Miss::BlockHash(number)])))
     }
 
-    /// Return the trie node with this hash; None if it is not stored.
     pub fn node(&self, hash: &B256) -> Result<Option<&[u8]>, TrieError> {
         let unreadable = |error| TrieError::Store(Box::new(StateError::from(error)));
         known(self.store.nodes, &self.txn, hash.as_slice()).map_err(unreadable)

@@ -83,7 +83,6 @@ fn wrong(reason: TrieError) -> StateError {
     StateError::WrongProof(reason.to_string())
 }
 
-/// Nodes of a proof by their hashes.
 struct ProofNodes<'p>(B256Map<&'p [u8]>);
 
 impl NodeStore for ProofNodes<'_> {

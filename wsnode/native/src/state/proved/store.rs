@@ -246,7 +246,6 @@ impl ProvedStore {
         Ok(*code_hash == KECCAK_EMPTY || known(self.code, txn, code_hash.as_slice())?.is_some())
     }
 
-    /// Return the code with this hash; None if it is not stored.
     pub(super) fn code_of(&self, hash: &B256) -> Result<Option<Bytes>, StateError> {
         self.code_in(&*self.read()?, hash)
     }

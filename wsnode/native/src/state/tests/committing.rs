@@ -16,12 +16,10 @@ pub(super) fn opened(path: &Path, writer: bool, map_size: usize) -> Result<State
 }
 
 pub(super) trait Committing {
-    /// Change the tables of the store.
     fn write(
         &self,
         change: impl Fn(&mut WriteTxn<'_>, &StateTables) -> Result<(), StateError>,
     ) -> Result<(), StateError>;
-    /// Commit a staged change, and settle it.
     fn put(&mut self, staged: &Staged) -> Result<(), StateError>;
     /// Commit all sealed blocks, and the way back below them.
     fn commit(&mut self) -> Result<(), StateError>;
@@ -32,7 +30,6 @@ pub(super) trait Committing {
     /// Let the chain begin with block `number`, and forget `most` values before it. Return if there may be
     /// more.
     fn prune(&mut self, number: u64, most: usize) -> Result<bool, StateError>;
-    /// Commit a genesis state, and return its root.
     fn init_genesis<A: Into<GenesisAccount>>(
         &mut self,
         hash: B256,

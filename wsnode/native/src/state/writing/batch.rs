@@ -80,7 +80,6 @@ impl Batch {
     }
 }
 
-/// Write and delete the changed rows of the tries.
 pub fn put_nodes(txn: &mut WriteTxn<'_>, tables: &Tables, tries: &[NodeRows]) -> Result<(), StateError> {
     for NodeRows { owner, deleted, written } in tries {
         let table = if owner.is_some() { tables.storage_nodes } else { tables.account_nodes };

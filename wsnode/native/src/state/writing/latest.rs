@@ -43,7 +43,6 @@ impl<'s> LatestView<'s> {
         }
     }
 
-    /// Return the code with this hash, analysed.
     pub fn code(&self, hash: B256) -> Result<Bytecode, StateError> {
         match self.store.overlay.code(&hash) {
             Some(code) => Ok(code),

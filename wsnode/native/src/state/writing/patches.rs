@@ -85,7 +85,6 @@ pub struct Undo {
 }
 
 impl Snapshot<'_> {
-    /// Return the key of the next patch of block `number`.
     pub fn next_patch(&self, number: u64) -> Result<PatchKey, StateError> {
         let prefix = &number.to_be_bytes();
         let last = self.tables.patches.rev_prefix_iter(&self.txn, prefix)?.next().transpose()?;

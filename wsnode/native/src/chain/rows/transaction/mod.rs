@@ -38,7 +38,6 @@ pub enum Transaction {
 }
 
 impl Transaction {
-    /// Return the transaction in a stored envelope.
     pub fn decode(envelope: &[u8]) -> Result<Self, RowError> {
         match envelope.first() {
             Some(kind) if SystemType::of(*kind).is_some() => {

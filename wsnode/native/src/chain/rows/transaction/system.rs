@@ -49,7 +49,6 @@ impl<'a> SystemFields<'a> {
         }
     }
 
-    /// Return the members with their values.
     pub fn members(&self) -> impl Iterator<Item = (Member, &'a [u8])> + '_ {
         self.row.members.unwrap_or_default().iter().copied().zip(self.values.iter().copied())
     }

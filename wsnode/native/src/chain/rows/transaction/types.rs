@@ -25,7 +25,6 @@ pub enum Sender {
     Fixed(Address),
 }
 
-/// Type of system transactions.
 #[derive(Debug)]
 pub struct SystemType {
     pub kind: u8,
@@ -189,7 +188,6 @@ pub const TYPES: [SystemType; 9] = [
 ];
 
 impl SystemType {
-    /// Return the type with number `kind`, or None.
     pub fn of(kind: u8) -> Option<&'static Self> {
         TYPES.iter().find(|row| row.kind == kind)
     }

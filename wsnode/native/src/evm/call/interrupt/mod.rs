@@ -93,12 +93,10 @@ impl WorkBudget {
         self.is_gas_seen_by_code.set(true);
     }
 
-    /// Record a call of the console.
     pub fn note_console_message(&self, message: &[u8]) {
         self.console_messages.borrow_mut().add(message);
     }
 
-    /// Return whether the run has called the console.
     pub fn has_console_messages(&self) -> bool {
         !self.console_messages.borrow().is_empty()
     }
@@ -187,7 +185,6 @@ impl WorkBudget {
         }
     }
 
-    /// Return the gas that was charged.
     #[cfg(test)]
     pub fn gas_charged(&self) -> u64 {
         self.charged.get()

@@ -14,14 +14,12 @@ use serde_json::Value;
 use crate::chain::rows::RowError;
 use crate::json::Writer;
 
-/// Return the text that `write` writes.
 fn text<T>(write: impl FnOnce(&mut Writer) -> Result<T, RowError>) -> Vec<u8> {
     let mut writer = Writer::default();
     write(&mut writer).unwrap();
     writer.into_text()
 }
 
-/// Return the JSON value that `write` writes.
 fn value<T>(write: impl FnOnce(&mut Writer) -> Result<T, RowError>) -> Value {
     let text = text(write);
     serde_json::from_slice(&text)
