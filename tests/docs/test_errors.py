@@ -10,8 +10,8 @@ SUMMARIES = {
 }
 """In rpc.discover, for several messages."""
 ENGINE = [
-    *(f"evm/{name}.rs" for name in ("call/halt", "call/refusal", "call/estimate", "access_list/refusal")),
-    *(f"pool/{name}.rs" for name in ("check", "decode", "fees", "gas", "sidecar")),
+    *(f"evm/{name}.rs" for name in ("call/halt", "call/refusal", "call/estimate", "access_list/mod")),
+    *(f"pool/{name}.rs" for name in ("check", "decode", "gas", "sidecar")),
 ]
 """What refuses calls and transactions, and says why calls halt."""
 FRAGMENTS = {"access list", "type 0", "gas tip cap", "blob fee cap"}

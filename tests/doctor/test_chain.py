@@ -152,7 +152,7 @@ def test_many_faults_are_counted_and_few_are_kept(data: Path, tmp_path: Path) ->
     change(
         tmp_path / "copy/eth/chain",
         TABLES,
-        lambda writer: writer.put_new(HEADERS, [(key, b"") for key in bogus]),
+        lambda writer: [writer.put(HEADERS, key, b"") for key in bogus],
     )
     found = examine(tmp_path / "copy", Silence())["eth"]
     assert len(found.faults["headers"]) == MAX_SHOWN

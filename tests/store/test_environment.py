@@ -174,14 +174,6 @@ def test_appending_out_of_order_is_refused(store: Environment) -> None:
         store.write(lambda writer: writer.append(FRUIT, b"a", b""))
 
 
-def test_put_new_counts_and_keeps_what_is_there(store: Environment) -> None:
-    store.write(lambda writer: writer.put(FRUIT, b"a", b"1"))
-    added = store.write(lambda writer: writer.put_new(FRUIT, [(b"a", b"2"), (b"b", b"2")]))
-    assert added == 1
-    with store.read() as reader:
-        assert list(scan(reader, FRUIT, b"")) == [(b"a", b"1"), (b"b", b"2")]
-
-
 def test_pop_and_delete_answer_what_was_there(store: Environment) -> None:
     store.write(lambda writer: writer.put(FRUIT, b"a", b"1"))
     assert store.write(lambda writer: writer.pop(FRUIT, b"a")) == b"1"

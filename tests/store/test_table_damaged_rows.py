@@ -31,7 +31,7 @@ def values(request: pytest.FixtureRequest) -> dict[bytes, bytes]:
 @pytest.fixture
 def store(tmp_path: Path, values: dict[bytes, bytes]) -> Iterator[Environment]:
     environment = Environment(tmp_path, [FRUIT, TREES], writer=True)
-    environment.write(lambda writer: writer.put_new(FRUIT, values.items()))
+    environment.write(partial(fill, FRUIT, values))
     yield environment
     environment.close()
 
@@ -148,7 +148,7 @@ def test_a_damaged_record_of_a_table_is_damage_to_each_read_of_a_transaction(
     tmp_path: Path, offset: int
 ) -> None:
     with closing(Environment(tmp_path, [FRUIT, TREES], writer=True)) as written:
-        written.write(lambda writer: writer.put_new(FRUIT, [(key, b"1" * SHORT) for key in KEYS]))
+        written.write(partial(fill, FRUIT, dict.fromkeys(KEYS, b"1" * SHORT)))
     file = tmp_path / "data.mdb"
     whole = file.read_bytes()
     for bit in range(7):
@@ -196,7 +196,8 @@ def all_rows(reader: Reader, table: Table) -> Iterator[tuple[bytes, bytes]]:
 
 
 def fill(table: Table, rows: dict[bytes, bytes], writer: Writer) -> None:
-    writer.put_new(table, sorted(rows.items()))
+    for key, value in sorted(rows.items()):
+        writer.put(table, key, value)
 
 
 @pytest.mark.parametrize("flips", [2000, pytest.param(None, marks=pytest.mark.nightly)])

@@ -21,13 +21,12 @@ class OldCheckpointError(Exception):
     """The light client's finalized block is older than the network's weak subjectivity period.
 
     A chain on top of such a block could be forged. Its `slot` began at `since_seconds` since 1970,
-    `age_seconds` ago; at most `most_seconds` are allowed.
+    `age_seconds` ago.
     """
 
     slot: int
     since_seconds: int
     age_seconds: int
-    most_seconds: int
 
 class LightClientRowError(Exception):
     """A stored row is of another network, of a later release, or damaged."""
@@ -60,9 +59,7 @@ class BeaconNetwork:
     def slot_start(self, slot: int) -> int:
         """Return the start of a slot, in seconds since 1970."""
 
-    def epoch(self, slot: int) -> int:
-        """Return the epoch of a slot."""
-
+    def epoch(self, slot: int) -> int: ...
     def period(self, slot: int) -> int:
         """Return the number of the sync committee period of a slot."""
 

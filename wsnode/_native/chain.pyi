@@ -22,7 +22,12 @@ class CorruptRowError(EngineError):
 
 @final
 class Header:
-    """Members of a header. Hashes are 32 bytes; members that the block's fork does not have are None."""
+    """Members of a header. Hashes are 32 bytes; members that the block's fork does not have are None.
+
+    `beneficiary` is the address that receives the block's fees, 20 bytes. `timestamp` is in seconds since
+    1970, `base_fee` in wei per gas. `blob_base_fee` is the price in wei per blob gas, where 2**128 - 1 stands
+    for every higher price. `slot_number` is the slot of the beacon chain.
+    """
 
     @property
     def number(self) -> int: ...
@@ -33,13 +38,9 @@ class Header:
     @property
     def state_root(self) -> bytes: ...
     @property
-    def beneficiary(self) -> bytes:
-        """Return the 20 bytes of the address that receives the block's fees."""
-
+    def beneficiary(self) -> bytes: ...
     @property
-    def timestamp(self) -> int:
-        """Return the block's time in seconds since 1970."""
-
+    def timestamp(self) -> int: ...
     @property
     def gas_limit(self) -> int: ...
     @property
@@ -47,21 +48,15 @@ class Header:
     @property
     def difficulty(self) -> int: ...
     @property
-    def base_fee(self) -> int | None:
-        """Return the base fee in wei per gas, or None before London."""
-
+    def base_fee(self) -> int | None: ...
     @property
     def blob_gas_used(self) -> int | None: ...
     @property
     def excess_blob_gas(self) -> int | None: ...
     @property
-    def blob_base_fee(self) -> int | None:
-        """Return the price in wei per blob gas, or None before blobs; 2**128 - 1 for every higher price."""
-
+    def blob_base_fee(self) -> int | None: ...
     @property
-    def slot_number(self) -> int | None:
-        """Return the slot of the beacon chain, or None before Amsterdam."""
-
+    def slot_number(self) -> int | None: ...
     @property
     def block_access_list_hash(self) -> bytes | None: ...
 

@@ -120,9 +120,7 @@ class ChainSpec:
     def chain_id(self) -> int:
         """Return the chain id of the next block."""
 
-    def chain_id_at(self, number: int) -> int:
-        """Return the chain id at a block number."""
-
+    def chain_id_at(self, number: int) -> int: ...
     def unscheduled_fork(self, block: UnverifiedBlock) -> tuple[str, str] | None:
         """Return genesis key and name of a fork whose header members a block has too early, or None."""
 
@@ -166,9 +164,7 @@ class ChainSpec:
     def begins_elsewhere(self) -> bool:
         """Return whether the state after the first block is known by proofs alone."""
 
-    def genesis_block(self) -> VerifiedBlock:
-        """Return the first block, with its rows."""
-
+    def genesis_block(self) -> VerifiedBlock: ...
     def fork_name(self, number: int, timestamp: int) -> str:
         """Return the name of the newest fork that is active at a block."""
 
@@ -176,7 +172,10 @@ class ChainSpec:
         """Return the generation of the Engine API's structures for a block after the merge; 1 is Paris."""
 
     def scheduled_forks(self) -> list[tuple[ForkRow, int]]:
-        """Return the forks that the chain schedules, oldest first, each with its block number or time."""
+        """Return the forks that the chain schedules, oldest first, each with its block number or time.
+
+        A time is in seconds since 1970.
+        """
 
     def blob_parameters(self, timestamp: int) -> tuple[int, int, int] | None:
         """Return target and maximum in blobs, and the fee update fraction, or None before blobs."""
@@ -196,44 +195,45 @@ class ChainSpec:
 
 @final
 class ForkRow:
-    """Row of the table of forks."""
+    """Row of the table of forks.
+
+    `key` is its key in geth's genesis.json. `is_by_time` is True if a time activates the fork, False if a
+    block number does. `is_blobs_only` is True if the fork sets blob parameters and nothing else.
+
+    `contracts` are the contracts that the protocol uses from the fork on: names of eth_config and addresses.
+    `contract_codes` are their addresses and codes, in hexadecimal. `precompiles` are those from the fork on:
+    names of eth_config and the numbers of their addresses. `header_members` is the number of members in a
+    header whose newest fork this is.
+    """
 
     @property
-    def key(self) -> str:
-        """Return its key in geth's genesis.json."""
-
+    def key(self) -> str: ...
     @property
     def name(self) -> str: ...
     @property
-    def is_by_time(self) -> bool:
-        """Return True if a time activates the fork, False if a block number does."""
-
+    def is_by_time(self) -> bool: ...
     @property
-    def is_blobs_only(self) -> bool:
-        """Return True if the fork sets blob parameters and nothing else."""
-
+    def is_blobs_only(self) -> bool: ...
     @property
-    def contracts(self) -> list[tuple[str, str]]:
-        """Return contracts that the protocol uses from the fork on: names of eth_config and addresses."""
-
+    def contracts(self) -> list[tuple[str, str]]: ...
     @property
-    def contract_codes(self) -> list[tuple[str, str]]:
-        """Return addresses and codes of the contracts of `contracts`, in hexadecimal."""
-
+    def contract_codes(self) -> list[tuple[str, str]]: ...
     @property
-    def precompiles(self) -> list[tuple[str, int]]:
-        """Return precompiles from the fork on: names of eth_config and the numbers of their addresses."""
-
+    def precompiles(self) -> list[tuple[str, int]]: ...
     @property
-    def header_members(self) -> int:
-        """Return the number of members in a header whose newest fork this is."""
+    def header_members(self) -> int: ...
 
 def fork_table() -> list[ForkRow]:
     """Return the rows of all forks but Frontier, oldest first."""
 
 @final
 class UnverifiedBlock:
-    """Block with a valid encoding and known senders. Every other rule is unchecked."""
+    """Block with a valid encoding and known senders. Every other rule is unchecked.
+
+    `header` and `body` are rows. `timestamp` is in seconds since 1970. `blob_hashes` are the versioned hashes
+    of all blob transactions, in their order. `access_list_hash` is the hash of the block access list, or None
+    before Amsterdam.
+    """
 
     @property
     def number(self) -> int: ...
@@ -244,36 +244,31 @@ class UnverifiedBlock:
     @property
     def difficulty(self) -> int: ...
     @property
-    def timestamp(self) -> int:
-        """Return seconds since 1970."""
-
+    def timestamp(self) -> int: ...
     @property
     def gas_used(self) -> int: ...
     @property
     def transaction_count(self) -> int: ...
     @property
-    def blob_hashes(self) -> list[bytes]:
-        """Return the versioned hashes of all blob transactions, in their order."""
-
+    def blob_hashes(self) -> list[bytes]: ...
     @property
-    def access_list_hash(self) -> bytes | None:
-        """Return the hash of the block access list, or None before Amsterdam."""
-
+    def access_list_hash(self) -> bytes | None: ...
     @property
     def has_own_body(self) -> bool:
         """Return whether the header commits to this body. Otherwise the hash does not identify it."""
 
     @property
-    def header(self) -> bytes:
-        """Return the header row."""
-
+    def header(self) -> bytes: ...
     @property
-    def body(self) -> bytes:
-        """Return the body row."""
+    def body(self) -> bytes: ...
 
 @disjoint_base
 class VerifiedBlock:
-    """Block that keeps every rule, with the results of its execution."""
+    """Block that keeps every rule, with the results of its execution.
+
+    `header`, `body` and `receipts` are rows. `timestamp` is in seconds since 1970. `access_list` is the RLP
+    of the block access list, or None before Amsterdam and if it is unknown.
+    """
 
     @property
     def number(self) -> int: ...
@@ -284,9 +279,7 @@ class VerifiedBlock:
     @property
     def difficulty(self) -> int: ...
     @property
-    def timestamp(self) -> int:
-        """Return seconds since 1970."""
-
+    def timestamp(self) -> int: ...
     @property
     def gas_used(self) -> int: ...
     @property
@@ -294,20 +287,13 @@ class VerifiedBlock:
     @property
     def log_count(self) -> int: ...
     @property
-    def header(self) -> bytes:
-        """Return the header row."""
-
+    def header(self) -> bytes: ...
     @property
-    def body(self) -> bytes:
-        """Return the body row."""
-
+    def body(self) -> bytes: ...
     @property
-    def receipts(self) -> bytes:
-        """Return the receipts row."""
-
+    def receipts(self) -> bytes: ...
     @property
-    def access_list(self) -> bytes | None:
-        """Return the RLP of the block access list, or None before Amsterdam and if it is unknown."""
+    def access_list(self) -> bytes | None: ...
 
 @final
 class BuiltBlock(VerifiedBlock):
@@ -421,6 +407,8 @@ def verify_with_receipts(
 class Payload:
     """Payload of the Engine API whose JSON has the right form; nothing else is checked yet.
 
+    `timestamp` is in seconds since 1970.
+
     Raises:
         ValueError: A member is missing, unknown or malformed; the text says which.
     """
@@ -433,9 +421,7 @@ class Payload:
     @property
     def number(self) -> int: ...
     @property
-    def timestamp(self) -> int:
-        """Return seconds since 1970."""
-
+    def timestamp(self) -> int: ...
     @property
     def block_hash(self) -> bytes:
         """Return the payload's `blockHash` as sent, 32 bytes; not verified."""
@@ -639,9 +625,7 @@ class LiveCalls:
         """Return the entries of a list whose outcomes have other digests than these."""
 
     @property
-    def steps(self) -> int:
-        """Return the number of the last step."""
-
+    def steps(self) -> int: ...
     @property
     def has_due(self) -> bool:
         """Return whether a call waits for its run and lacks no values."""
@@ -655,9 +639,7 @@ class LiveCalls:
         """Return the bytes of all calls, their outcomes, and the values on which they depend."""
 
     @property
-    def runs(self) -> int:
-        """Return the number of runs so far."""
-
+    def runs(self) -> int: ...
     @property
     def late_blocks(self) -> int:
         """Return the number of blocks by which lists were late so far."""
@@ -715,16 +697,12 @@ class BlockAttributes:
 
 @final
 class Success:
-    """Outcome of a run that succeeded."""
+    """Outcome of a run that succeeded. `gas_used` is less refunds."""
 
     @property
     def output(self) -> bytes: ...
     @property
-    def gas_used(self) -> int:
-        """Return the gas used, less refunds."""
-
-    @property
-    def gas_refunded(self) -> int: ...
+    def gas_used(self) -> int: ...
 
 @final
 class Revert:
@@ -737,12 +715,10 @@ class Revert:
 
 @final
 class Halt:
-    """Outcome of a run that broke a rule of the EVM."""
+    """Outcome of a run that broke a rule of the EVM; `reason` is the rule in geth's words."""
 
     @property
-    def reason(self) -> str:
-        """Return the rule in geth's words."""
-
+    def reason(self) -> str: ...
     @property
     def gas_used(self) -> int: ...
 
@@ -1543,6 +1519,12 @@ class PooledTransaction:
 
     Its form, chain id and signature are checked, in geth's order and words.
 
+    `to` is None if it creates a contract, and `gas` is its gas limit. `max_fee` and `max_priority_fee` are in
+    wei per gas, and both are the gas price if it has only that. `max_blob_fee` is in wei per blob gas, or
+    None without blobs. `type` is the type of its envelope, 0 to 4. `encoded` is the envelope as blocks hold
+    it, without blobs; `size` is the length of the client's bytes, blobs included. `chain_id` is None if it is
+    valid on any chain. `is_replay_protected` is True if its signature contains the chain id.
+
     Raises:
         InvalidTransactionError: One of them is wrong.
     """
@@ -1565,41 +1547,25 @@ class PooledTransaction:
     @property
     def nonce(self) -> int: ...
     @property
-    def to(self) -> bytes | None:
-        """Return the address that it calls, or None if it creates a contract."""
-
+    def to(self) -> bytes | None: ...
     @property
     def value(self) -> int: ...
     @property
-    def gas(self) -> int:
-        """Return its gas limit."""
-
+    def gas(self) -> int: ...
     @property
-    def max_fee(self) -> int:
-        """Return the highest fee in wei per gas; the gas price if it has only that."""
-
+    def max_fee(self) -> int: ...
     @property
-    def max_priority_fee(self) -> int:
-        """Return the highest tip for the block's maker in wei per gas; the gas price if it has only that."""
-
+    def max_priority_fee(self) -> int: ...
     @property
-    def max_blob_fee(self) -> int | None:
-        """Return the highest fee in wei per blob gas, or None without blobs."""
-
+    def max_blob_fee(self) -> int | None: ...
     @property
     def blob_hashes(self) -> list[bytes]: ...
     @property
-    def type(self) -> int:
-        """Return the type of its envelope, 0 to 4."""
-
+    def type(self) -> int: ...
     @property
-    def size(self) -> int:
-        """Return the length of the client's bytes, blobs included."""
-
+    def size(self) -> int: ...
     @property
-    def encoded(self) -> bytes:
-        """Return the envelope as blocks hold it, without blobs."""
-
+    def encoded(self) -> bytes: ...
     @property
     def input(self) -> bytes: ...
     @property
@@ -1613,12 +1579,9 @@ class PooledTransaction:
         """
 
     @property
-    def chain_id(self) -> int | None:
-        """Return its chain id, or None if it is valid on any chain."""
-
+    def chain_id(self) -> int | None: ...
     @property
-    def is_replay_protected(self) -> bool:
-        """Return whether its signature contains the chain id."""
+    def is_replay_protected(self) -> bool: ...
 
 def check_transaction(
     spec: ChainSpec,

@@ -5,7 +5,7 @@ from typing import final
 
 @final
 class SharedWords:
-    """Writable memory as words of 64 bits, which other processes may map as well.
+    """Writable memory as unsigned words of 64 bits, which other processes may map as well.
 
     Each method but `clear` and `sum` is one step to all processes. All raise IndexError for a word beyond the
     memory.
@@ -15,12 +15,8 @@ class SharedWords:
     """
 
     def __new__(cls, memory: mmap | bytearray) -> SharedWords: ...
-    def load(self, index: int) -> int:
-        """Return a word, below 2**64."""
-
-    def store(self, index: int, value: int) -> None:
-        """Set a word to a value below 2**64."""
-
+    def load(self, index: int) -> int: ...
+    def store(self, index: int, value: int) -> None: ...
     def sum(self, start: int, step: int, count: int) -> int:
         """Return the sum of `count` words, `step` words apart."""
 

@@ -3,7 +3,7 @@
 A table is any object with a `name`; an environment knows it by identity.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Protocol, Self, TypeVar, final
@@ -155,9 +155,7 @@ class Reader:
     def version(self) -> int:
         """Return the version of the store in this snapshot: the number of the last change before it."""
 
-    def get(self, table: _Table, key: bytes, /) -> bytes | None:
-        """Return the value at `key`, None if there is none."""
-
+    def get(self, table: _Table, key: bytes, /) -> bytes | None: ...
     def view(self, table: _Table, key: bytes, /) -> bytes | memoryview | None:
         """Return a view of the value at `key`, None if there is none; it is valid as long as the snapshot.
 
@@ -171,9 +169,7 @@ class Reader:
     def cursor(self, table: _Table, /) -> Cursor:
         """Return a cursor without a position."""
 
-    def entries(self, table: _Table, /) -> int:
-        """Return the number of entries of the table."""
-
+    def entries(self, table: _Table, /) -> int: ...
     def check_rows(
         self, table: _Table, progress: Callable[[int, int], object], damaged: Callable[[bytes], object], /
     ) -> None:
@@ -200,9 +196,7 @@ class Writer(Reader):
     raise SnapshotLostError once the change has ended.
     """
 
-    def put(self, table: _Table, key: bytes, value: bytes, /) -> None:
-        """Set the value at `key`."""
-
+    def put(self, table: _Table, key: bytes, value: bytes, /) -> None: ...
     def append(self, table: _Table, key: bytes, value: bytes, /) -> None:
         """Set the value at `key`, which must be greater than every key of the table.
 
@@ -210,17 +204,11 @@ class Writer(Reader):
             StoreError: The table has `key` or a greater key.
         """
 
-    def put_new(self, table: _Table, entries: Iterable[tuple[bytes, bytes]], /) -> int:
-        """Set the values of the keys without a value, and return their number."""
-
     def delete(self, table: _Table, key: bytes, /) -> bool:
         """Remove the entry at `key`; return false if there was none."""
 
-    def clear(self, table: _Table, /) -> None:
-        """Remove all entries of a table."""
-
-    def pop(self, table: _Table, key: bytes, /) -> bytes | None:
-        """Remove and return the value at `key`, None if there was none."""
+    def clear(self, table: _Table, /) -> None: ...
+    def pop(self, table: _Table, key: bytes, /) -> bytes | None: ...
 
 @final
 class Cursor:

@@ -59,7 +59,10 @@ def count_values(text: bytes, /) -> int:
     """Return an upper bound of the number of values in a JSON text: hardly more than twice the number."""
 
 def replace_lone_surrogates(text: bytes, /) -> bytes | None:
-    r"""Return the text with `\ufffd` for each escape of half a character, or None if there is none."""
+    r"""Return a text of the same length with `\ufffd` for each escape of half a character.
+
+    None if there is none.
+    """
 
 def are_hashes(mapping: dict[str, Any], /) -> bool:
     """Return whether each name and value is 32 bytes, written as `0x` and lower-case digits."""

@@ -11,8 +11,7 @@ use std::error::Error;
 use std::fs::{read, read_to_string};
 use std::hint::black_box;
 
-use _native::evm::chain_spec::ChainSpec;
-use _native::evm::environment::evm_environment;
+use _native::{evm_environment, ChainSpec};
 use alloy_consensus::transaction::SignerRecoverable;
 use alloy_consensus::{Block, TxEnvelope};
 use alloy_evm::{EvmEnv, FromRecoveredTx};

@@ -27,7 +27,7 @@ use crate::json::Text;
 use crate::starknet::block::verify as verify_starknet;
 use crate::starknet::felts::short_string;
 use crate::starknet::proof::{self, ContractQuestion, ProofQuestion, StateOfBlock};
-use crate::starknet::state::{StarknetStateTries, StateChange};
+use crate::starknet::state::{StarknetStateTries, StateDiff};
 use crate::state::Proved;
 
 const GENESIS: &str = r#"{"alloc": {}, "config": {"chainId": 1, "homesteadBlock": 0, "eip150Block": 0, "eip155Block": 0,
@@ -148,7 +148,7 @@ static PROOF_QUESTION: LazyLock<ProofQuestion> = LazyLock::new(|| {
 static PROVED_BLOCK: LazyLock<StateOfBlock> = LazyLock::new(|| {
     let felts = |numbers: &[[u64; 2]]| numbers.iter().map(|pair| pair.map(Felt::from)).collect();
     let mut tries = StarknetStateTries::default();
-    tries.apply(&StateChange {
+    tries.apply(&StateDiff {
         storage: [[9, 1, 2], [9, 2, 3], [10, 5, 1]].map(|slot| slot.map(Felt::from)).to_vec(),
         class_hashes: felts(&[[9, 77], [10, 78], [11, 79]]),
         nonces: felts(&[[9, 5]]),

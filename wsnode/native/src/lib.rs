@@ -4,19 +4,19 @@
 //! Plain Rust modules know nothing of Python; `bindings` is the thin layer on top of them.
 #![deny(clippy::undocumented_unsafe_blocks)]
 
-pub mod beacon;
-pub mod chain;
-pub mod engine;
-pub mod error;
-pub mod evm;
-pub mod json;
-pub mod pool;
-pub mod scoreboard;
-pub mod starknet;
-pub mod state;
-pub mod store;
-pub mod trie;
-pub mod wire;
+mod beacon;
+mod chain;
+mod engine;
+mod error;
+mod evm;
+mod json;
+mod pool;
+mod scoreboard;
+mod starknet;
+mod state;
+mod store;
+mod trie;
+mod wire;
 
 mod bindings;
 #[cfg(test)]
@@ -25,3 +25,7 @@ mod engine_tests;
 pub mod fuzzing;
 #[cfg(test)]
 mod hostile_tests;
+
+// For `examples/limits.rs`. All else is private, so that the compiler finds unused code.
+pub use evm::chain_spec::ChainSpec;
+pub use evm::environment::evm_environment;

@@ -6,7 +6,7 @@ use alloy_primitives::B256;
 use blst::min_pk::{AggregatePublicKey, PublicKey, Signature};
 use blst::{blst_p1_affine, blst_p2_affine, Pairing, BLST_ERROR};
 
-use super::codec::{UnverifiedCommittee, KEY_BYTES, SIGNATURE_BYTES};
+use super::objects::{UnverifiedCommittee, KEY_BYTES, SIGNATURE_BYTES};
 
 /// Domain separation tag of Ethereum's signatures (phase0/beacon-chain.md: BLS signatures, proof of possession).
 const TAG: &[u8] = b"BLS_SIG_BLS12381G2_XMD:SHA-256_SSWU_RO_POP_";

@@ -6,12 +6,14 @@ mod codec;
 mod committee;
 mod forks;
 mod merkle;
+mod objects;
 mod refusal;
 mod rules;
 mod store;
 
-pub use codec::{split_answers, UpdateKind};
-pub use forks::{BeaconConfig, BeaconConfigError, ScheduledFork};
+pub use codec::split_answers;
+pub use forks::{BeaconConfig, ScheduledFork};
+pub use objects::UpdateKind;
 pub use refusal::Refusal;
 pub use rules::{bootstrap, take};
 pub use store::{Equivocation, LightClientStore, ProvedHeader, StoreChange, StoreRowError, TooOld};

@@ -9,13 +9,11 @@ use std::sync::Arc;
 
 use alloy_primitives::B256;
 
-use super::codec::{
-    decode_bootstrap, decode_update, Branched, LightClientUpdate, UnverifiedCommittee, UnverifiedHeader,
-    UpdateKind,
-};
+use super::codec::{decode_bootstrap, decode_update};
 use super::committee::Committee;
 use super::forks::BeaconConfig;
 use super::merkle::is_branch;
+use super::objects::{Branched, LightClientUpdate, UnverifiedCommittee, UnverifiedHeader, UpdateKind};
 use super::refusal::Refusal;
 use super::store::{Equivocation, LightClientStore, ProvedHeader, StoreChange};
 

@@ -5,9 +5,9 @@ use std::sync::Arc;
 use alloy_primitives::B256;
 use sha2::{Digest, Sha256};
 
-use super::codec::{UnverifiedCommittee, KEY_BYTES};
 use super::committee::Committee;
 use super::forks::BeaconConfig;
+use super::objects::{UnverifiedCommittee, KEY_BYTES};
 
 const ROW_VERSION: u8 = 1;
 const HASH_BYTES: usize = 32;
@@ -48,7 +48,6 @@ pub struct StoreChange {
     pub optimistic: bool,
     /// True if the finalized header is another one.
     pub finalized: bool,
-    /// True if a next committee was learned.
     pub next_committee: bool,
     /// True if the next committee has become the current one.
     pub period: bool,
@@ -66,7 +65,6 @@ pub struct Equivocation {
     pub is_final: bool,
 }
 
-/// Reasons to refuse a stored row.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 pub enum StoreRowError {
     #[error("the row of the light client has version {0}, which a later release has written")]

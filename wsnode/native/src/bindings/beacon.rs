@@ -8,44 +8,32 @@ use pyo3::exceptions::{PyException, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
-use super::errors::caught;
+use super::errors::{caught, with_attributes};
 use super::numbers::hash;
 use crate::beacon::{
     self, BeaconConfig, Equivocation, LightClientStore, Refusal, ScheduledFork, StoreChange,
 };
 use crate::beacon::{StoreRowError, TooOld, UpdateKind};
 
-create_exception!(wsnode._native.beacon, RefusedError, PyException, "Light-client data breaks a rule.");
-create_exception!(
-    wsnode._native.beacon,
-    OldCheckpointError,
-    PyException,
-    "What is known is so old that a chain on top of it could be forged."
-);
-create_exception!(wsnode._native.beacon, LightClientRowError, PyException, "A stored row cannot be used.");
+create_exception!(wsnode._native.beacon, RefusedError, PyException);
+create_exception!(wsnode._native.beacon, OldCheckpointError, PyException);
+create_exception!(wsnode._native.beacon, LightClientRowError, PyException);
 
 impl From<Refusal> for PyErr {
     fn from(refusal: Refusal) -> Self {
-        Python::attach(|py| {
-            let error = RefusedError::new_err(refusal.to_string());
-            let value = error.value(py);
-            let set = value.setattr("rule", refusal.rule());
-            set.and_then(|()| value.setattr("slot", refusal.slot())).err().unwrap_or(error)
+        with_attributes(RefusedError::new_err(refusal.to_string()), |_, error| {
+            error.setattr("rule", refusal.rule())?;
+            error.setattr("slot", refusal.slot())
         })
     }
 }
 
 impl From<TooOld> for PyErr {
     fn from(old: TooOld) -> Self {
-        Python::attach(|py| {
-            let error = OldCheckpointError::new_err(old.to_string());
-            let value = error.value(py);
-            let set = value
-                .setattr("slot", old.slot)
-                .and_then(|()| value.setattr("since_seconds", old.since_seconds))
-                .and_then(|()| value.setattr("age_seconds", old.age_seconds))
-                .and_then(|()| value.setattr("most_seconds", old.most_seconds));
-            set.err().unwrap_or(error)
+        with_attributes(OldCheckpointError::new_err(old.to_string()), |_, error| {
+            error.setattr("slot", old.slot)?;
+            error.setattr("since_seconds", old.since_seconds)?;
+            error.setattr("age_seconds", old.age_seconds)
         })
     }
 }
@@ -265,14 +253,8 @@ fn split_updates<'py>(py: Python<'py>, answer: &[u8]) -> PyResult<Vec<Bound<'py,
     Ok(answers.into_iter().map(|answer| PyBytes::new(py, answer)).collect())
 }
 
-pub(super) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
-    let py = module.py();
-    module.add("RefusedError", py.get_type::<RefusedError>())?;
-    module.add("OldCheckpointError", py.get_type::<OldCheckpointError>())?;
-    module.add("LightClientRowError", py.get_type::<LightClientRowError>())?;
-    module.add_class::<BeaconNetwork>()?;
-    module.add_class::<HeaderObject>()?;
-    module.add_class::<LightClientChange>()?;
-    module.add_class::<LightClient>()?;
-    module.add_function(wrap_pyfunction!(split_updates, module)?)
+register! {
+    classes: BeaconNetwork, HeaderObject, LightClientChange, LightClient;
+    errors: RefusedError, OldCheckpointError, LightClientRowError;
+    functions: split_updates;
 }

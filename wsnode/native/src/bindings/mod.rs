@@ -1,8 +1,26 @@
 //! Python bindings: classes and functions over the engine's modules, one submodule for each subject.
 
+/// Define `register`, which adds classes, errors and functions to a module under their names, and calls the
+/// function in `also`.
+macro_rules! register {
+    (
+        $(classes: $($class:ty),+;)?
+        $(errors: $($error:ident),+;)?
+        $(functions: $($function:ident),+;)?
+        $(also: $also:ident;)?
+    ) => {
+        pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
+            $($(module.add_class::<$class>()?;)+)?
+            $($(module.add(stringify!($error), module.py().get_type::<$error>())?;)+)?
+            $($(module.add_function(wrap_pyfunction!($function, module)?)?;)+)?
+            $($also(module)?;)?
+            Ok(())
+        }
+    };
+}
+
 mod beacon;
 mod chain;
-mod descriptors;
 mod errors;
 mod evm;
 mod numbers;

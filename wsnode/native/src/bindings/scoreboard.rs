@@ -9,8 +9,8 @@ use pyo3::prelude::*;
 
 use crate::scoreboard::{charge, slot_of, Rate};
 
-pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
-    module.add_class::<SharedWords>()
+register! {
+    classes: SharedWords;
 }
 
 /// Shared words, whose buffer keeps the memory in place.

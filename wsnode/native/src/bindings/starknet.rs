@@ -7,6 +7,7 @@ use pyo3::pybacked::PyBackedBytes;
 use pyo3::types::PyBytes;
 use starknet_types_core::felt::Felt;
 
+use super::errors::with_attributes;
 use crate::starknet::block::{self, BlockError, BlockProof, Derived};
 use crate::starknet::class_hash::{self, EntryPoints};
 use crate::starknet::commitment;
@@ -14,48 +15,29 @@ use crate::starknet::felts::{felts, records, short_string, PackingError};
 use crate::starknet::proof::{
     self, ContractQuestion, ProofQuestion, ProvedContract, ProvedState, StateOfBlock, StorageProofError,
 };
-use crate::starknet::state::{AskedPaths, StarknetStateTries, StateChange};
+use crate::starknet::state::{AskedPaths, StarknetStateTries, StateDiff};
 
-create_exception!(
-    wsnode._native.starknet,
-    RefusedBlockError,
-    PyException,
-    "A block is malformed, or its hash proves something else."
-);
+create_exception!(wsnode._native.starknet, RefusedBlockError, PyException);
+create_exception!(wsnode._native.starknet, RefusedProofError, PyException);
 
 impl From<BlockError> for PyErr {
     fn from(refused: BlockError) -> Self {
-        Python::attach(|py| {
-            let error = RefusedBlockError::new_err(refused.to_string());
-            let value = error.value(py);
-            let set = value.setattr("member", refused.member()).and_then(|()| match &refused {
-                BlockError::Malformed { reason, .. } => {
-                    value.setattr("expected", "a well-formed value")?;
-                    value.setattr("actual", reason)
-                }
-                BlockError::Mismatch { expected, actual, .. } => {
-                    value.setattr("expected", expected)?;
-                    value.setattr("actual", actual)
-                }
-            });
-            set.err().unwrap_or(error)
+        with_attributes(RefusedBlockError::new_err(refused.to_string()), |_, error| {
+            let (expected, actual) = match &refused {
+                BlockError::Malformed { reason, .. } => ("a well-formed value", reason),
+                BlockError::Mismatch { expected, actual, .. } => (expected.as_str(), actual),
+            };
+            error.setattr("member", refused.member())?;
+            error.setattr("expected", expected)?;
+            error.setattr("actual", actual)
         })
     }
 }
 
-create_exception!(
-    wsnode._native.starknet,
-    RefusedProofError,
-    PyException,
-    "A storage proof is malformed, or does not lead from the state root to what it tells."
-);
-
 impl From<StorageProofError> for PyErr {
     fn from(refused: StorageProofError) -> Self {
-        Python::attach(|py| {
-            let error = RefusedProofError::new_err(refused.to_string());
-            let set = error.value(py).setattr("rule", refused.rule());
-            set.err().unwrap_or(error)
+        with_attributes(RefusedProofError::new_err(refused.to_string()), |_, error| {
+            error.setattr("rule", refused.rule())
         })
     }
 }
@@ -317,17 +299,11 @@ fn cairo0_class_hash<'py>(
     Ok(to_bytes(py, py.detach(|| class_hash::cairo0(&entry_points, &builtins, hinted, &bytecode))))
 }
 
-pub(super) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
-    module.add_class::<StarknetTries>()?;
-    module.add_class::<ProofObject>()?;
-    module.add("RefusedBlockError", module.py().get_type::<RefusedBlockError>())?;
-    module.add_class::<ProvedStateObject>()?;
-    module.add("RefusedProofError", module.py().get_type::<RefusedProofError>())?;
-    module.add_function(wrap_pyfunction!(verify_starknet_block, module)?)?;
-    module.add_function(wrap_pyfunction!(verify_starknet_proof, module)?)?;
-    module.add_function(wrap_pyfunction!(starknet_diff_commitment, module)?)?;
-    module.add_function(wrap_pyfunction!(sierra_class_hash, module)?)?;
-    module.add_function(wrap_pyfunction!(cairo0_class_hash, module)?)
+register! {
+    classes: StarknetTries, ProofObject, ProvedStateObject;
+    errors: RefusedBlockError, RefusedProofError;
+    functions: verify_starknet_block, verify_starknet_proof, starknet_diff_commitment, sierra_class_hash,
+        cairo0_class_hash;
 }
 
 fn change(
@@ -335,8 +311,8 @@ fn change(
     class_hashes: &[u8],
     nonces: &[u8],
     compiled: &[u8],
-) -> Result<StateChange, PackingError> {
-    Ok(StateChange {
+) -> Result<StateDiff, PackingError> {
+    Ok(StateDiff {
         storage: records(storage)?,
         class_hashes: records(class_hashes)?,
         nonces: records(nonces)?,

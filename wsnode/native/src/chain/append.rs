@@ -5,9 +5,8 @@ use heed::PutFlags;
 
 use super::rows::{location, lookup_key, BodyRow, HeaderRow, ReceiptsRow, RowError, LOCATION_SIZE};
 use super::tables::{ChainError, ChainTables, LogBlock, Totals};
-use crate::store::{StoreError, Table, Transaction};
+use crate::store::{StoreError, Table, TransactionHandle};
 
-/// Rows of a block.
 #[derive(Debug, Clone, Copy)]
 pub struct BlockRows<'a> {
     pub header: &'a [u8],
@@ -20,7 +19,7 @@ pub(super) type LookupEntry = ([u8; LOCATION_SIZE], [u8; LOCATION_SIZE]);
 
 impl ChainTables {
     /// Append blocks after the last one, or to an empty chain, and return the number of logs before them.
-    pub fn append(&self, change: &Transaction, blocks: &[BlockRows<'_>]) -> Result<u64, ChainError> {
+    pub fn append(&self, change: &TransactionHandle, blocks: &[BlockRows<'_>]) -> Result<u64, ChainError> {
         let Some(first) = blocks.first() else {
             return Err(RowError::Corrupt("no block to append").into());
         };
@@ -40,7 +39,7 @@ impl ChainTables {
 
     fn append_rows(
         &self,
-        change: &Transaction,
+        change: &TransactionHandle,
         block: &BlockRows<'_>,
         before: Totals,
     ) -> Result<Totals, ChainError> {
@@ -62,7 +61,7 @@ impl ChainTables {
 
     pub(super) fn index_transactions(
         &self,
-        change: &Transaction,
+        change: &TransactionHandle,
         entries: &[LookupEntry],
     ) -> Result<(), ChainError> {
         for (key, location) in entries {
@@ -79,7 +78,7 @@ impl ChainTables {
     }
 
     /// Remove all rows of block `number`, the last one.
-    pub fn remove_last(&self, change: &Transaction, number: u64) -> Result<(), ChainError> {
+    pub fn remove_last(&self, change: &TransactionHandle, number: u64) -> Result<(), ChainError> {
         let key = number.to_be_bytes();
         let missing = RowError::Corrupt("a block is not there");
         let header = change.get(self.headers, &key, |row| HeaderRow::new(row).map(|header| *header.hash()));
@@ -99,7 +98,7 @@ impl ChainTables {
 
     pub(super) fn unindex_transactions(
         &self,
-        change: &Transaction,
+        change: &TransactionHandle,
         entries: &[LookupEntry],
     ) -> Result<(), ChainError> {
         for (key, location) in entries {
@@ -121,7 +120,7 @@ impl ChainTables {
 ///
 /// LMDB's append keeps filled pages full; a plain put leaves them half empty.
 fn append(
-    change: &Transaction,
+    change: &TransactionHandle,
     table: Table,
     name: &'static str,
     key: &[u8],

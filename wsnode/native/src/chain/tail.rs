@@ -9,13 +9,13 @@ use heed::PutFlags;
 use super::append::{lookup_entries, BlockRows};
 use super::rows::{BodyRow, HeaderRow, ReceiptsRow, RowError};
 use super::tables::{ChainError, ChainTables, LogBlock, Totals};
-use crate::store::Transaction;
+use crate::store::TransactionHandle;
 
 const ABSENT: RowError = RowError::Corrupt("a block is not there");
 
 impl ChainTables {
     /// Put a block below the first one, and return the number of its first log.
-    pub fn prepend(&self, change: &Transaction, block: &BlockRows<'_>) -> Result<u64, ChainError> {
+    pub fn prepend(&self, change: &TransactionHandle, block: &BlockRows<'_>) -> Result<u64, ChainError> {
         let header = HeaderRow::new(block.header)?;
         let fields = header.fields()?;
         let key = fields.number.to_be_bytes();
@@ -42,7 +42,7 @@ impl ChainTables {
 
     /// Remove the rows of block `number`, the first one; its totals stay, because the next block's logs are
     /// numbered from them.
-    pub fn remove_first(&self, change: &Transaction, number: u64) -> Result<(), ChainError> {
+    pub fn remove_first(&self, change: &TransactionHandle, number: u64) -> Result<(), ChainError> {
         let key = number.to_be_bytes();
         let header = change.get(self.headers, &key, |row| HeaderRow::new(row).map(|header| *header.hash()));
         let hash = header?.ok_or(ABSENT)??;

@@ -2,7 +2,7 @@
 
 use alloy_consensus::crypto::secp256k1::{recover_signer_unchecked, sign_message as sign_hash};
 use alloy_consensus::{
-    EthereumTypedTransaction, SignableTransaction, TxEip1559, TxEip2930, TxEip4844, TxEip7702, TxLegacy,
+    EthereumTypedTransaction, SignableTransaction, TxEip1559, TxEip2930, TxEip4844, TxLegacy,
 };
 use alloy_eips::eip2718::Encodable2718;
 use alloy_eips::eip2930::AccessList;
@@ -11,6 +11,7 @@ use alloy_primitives::{eip191_hash_message, Address, Bytes, Signature, TxKind, B
 
 use crate::error::Error;
 use crate::evm::block::impersonation;
+use crate::evm::call::unsigned::with_authorizations;
 
 /// Gas price of a transaction, in wei per gas: one price, or the two caps of EIP-1559.
 #[derive(Debug, Clone, Copy)]
@@ -108,25 +109,7 @@ impl Draft {
         max_priority_fee_per_gas: u128,
     ) -> Result<UnsignedTransaction, Error> {
         let Self { chain_id, nonce, to, value, input, gas: gas_limit, .. } = self;
-        let access_list = self.access_list.unwrap_or_default();
-        let Some(authorization_list) = self.authorizations else {
-            return Ok(TxEip1559 {
-                chain_id,
-                nonce,
-                gas_limit,
-                max_fee_per_gas,
-                max_priority_fee_per_gas,
-                to,
-                value,
-                access_list,
-                input,
-            }
-            .into());
-        };
-        let TxKind::Call(to) = to else {
-            return Err(refused("a transaction with authorizations creates no contract"));
-        };
-        Ok(TxEip7702 {
+        let transaction = TxEip1559 {
             chain_id,
             nonce,
             gas_limit,
@@ -134,11 +117,16 @@ impl Draft {
             max_priority_fee_per_gas,
             to,
             value,
-            access_list,
-            authorization_list,
+            access_list: self.access_list.unwrap_or_default(),
             input,
+        };
+        match (self.authorizations, to) {
+            (None, _) => Ok(transaction.into()),
+            (Some(list), TxKind::Call(to)) => Ok(with_authorizations(transaction, to, list).into()),
+            (Some(_), TxKind::Create) => {
+                Err(refused("a transaction with authorizations creates no contract"))
+            }
         }
-        .into())
     }
 }
 

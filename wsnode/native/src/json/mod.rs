@@ -2,7 +2,6 @@
 
 mod access_list;
 mod blocks;
-mod hex;
 mod reader;
 pub mod traces;
 mod writer;

@@ -1,7 +1,5 @@
 //! Buffer to which JSON is written.
 
-use super::hex::{number_digits, write_digits};
-
 /// Growing JSON text.
 #[derive(Debug, Default)]
 pub struct Writer {
@@ -9,7 +7,6 @@ pub struct Writer {
 }
 
 impl Writer {
-    /// Return a writer that appends to `text`.
     pub fn new(text: Vec<u8>) -> Self {
         Self { text }
     }
@@ -112,4 +109,28 @@ impl Writer {
         self.text.push(b']');
         Ok(())
     }
+}
+
+/// Return the digit of a nibble, by arithmetic: a loop over it compiles to vector instructions, a table does
+/// not.
+#[inline(always)]
+const fn digit(nibble: u8) -> u8 {
+    nibble + b'0' + if nibble > 9 { b'a' - b'9' - 1 } else { 0 }
+}
+
+/// Write the digits of `bytes` to `text`, which must be twice as long.
+#[inline(always)]
+fn write_digits(bytes: &[u8], text: &mut [u8]) {
+    for (byte, pair) in bytes.iter().zip(text.chunks_exact_mut(2)) {
+        pair[0] = digit(byte >> 4);
+        pair[1] = digit(byte & 15);
+    }
+}
+
+/// Return the sixteen digits of `number`, leading zeros included.
+#[inline]
+fn number_digits(number: u64) -> [u8; 16] {
+    let mut text = [0; 16];
+    write_digits(&number.to_be_bytes(), &mut text);
+    text
 }

@@ -3,7 +3,7 @@
 use alloy_consensus::{Header, Transaction, TxEnvelope, Typed2718};
 use revm::primitives::hardfork::SpecId;
 
-use super::{fees, gas, refuse, PooledTransaction};
+use super::{gas, refuse, PooledTransaction};
 use crate::error::Error;
 use crate::evm::chain_spec::{ChainSpec, Rules};
 
@@ -42,12 +42,12 @@ pub fn check(
     if terms.gas_limit.unwrap_or(head.gas_limit) < envelope.gas_limit() {
         return Err(refuse("gas_limit", "exceeds block gas limit"));
     }
-    fees::check_order(envelope)?;
+    check_order(envelope)?;
     if envelope.nonce() == u64::MAX {
         return Err(refuse("nonce", "nonce has max value"));
     }
     gas::check_needed(envelope, transaction.sender, rules)?;
-    fees::check_tip(envelope, terms.minimum_tip)?;
+    check_tip(envelope, terms.minimum_tip)?;
     check_lists(transaction, terms)
 }
 
@@ -99,7 +99,7 @@ fn check_init_code(envelope: &TxEnvelope, rules: SpecId, limit: usize) -> Result
 fn check_lists(transaction: &PooledTransaction, terms: Terms) -> Result<(), Error> {
     match &transaction.envelope {
         TxEnvelope::Eip4844(_) => {
-            fees::check_blob_fee(&transaction.envelope)?;
+            check_blob_fee(&transaction.envelope)?;
             transaction.check_sidecar(terms.was_included, terms.keeps_blobs)
         }
         TxEnvelope::Eip7702(signed) if signed.tx().authorization_list.is_empty() => {
@@ -107,4 +107,34 @@ fn check_lists(transaction: &PooledTransaction, terms: Terms) -> Result<(), Erro
         }
         _ => Ok(()),
     }
+}
+
+/// Check that the tip is not above the whole fee.
+fn check_order(envelope: &TxEnvelope) -> Result<(), Error> {
+    if envelope.max_fee_per_gas() < tip(envelope) {
+        return Err(refuse("tip_above_fee", "max priority fee per gas higher than max fee per gas"));
+    }
+    Ok(())
+}
+
+/// Check that the tip is at least the pool's minimum, in wei per gas.
+fn check_tip(envelope: &TxEnvelope, minimum: u128) -> Result<(), Error> {
+    check_minimum("gas tip cap", tip(envelope), minimum)
+}
+
+/// Check that the blob fee is at least 1 wei, the lowest price of blob gas.
+fn check_blob_fee(envelope: &TxEnvelope) -> Result<(), Error> {
+    check_minimum("blob fee cap", envelope.max_fee_per_blob_gas().unwrap_or(1), 1)
+}
+
+fn tip(envelope: &TxEnvelope) -> u128 {
+    envelope.max_priority_fee_per_gas().unwrap_or_else(|| envelope.max_fee_per_gas())
+}
+
+fn check_minimum(name: &str, offered: u128, minimum: u128) -> Result<(), Error> {
+    if offered < minimum {
+        let words = "transaction gas price below minimum";
+        return Err(refuse("underpriced", format!("{words}: {name} {offered}, minimum needed {minimum}")));
+    }
+    Ok(())
 }

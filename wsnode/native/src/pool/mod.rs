@@ -4,7 +4,6 @@
 
 mod check;
 mod decode;
-mod fees;
 mod gas;
 mod malformed;
 mod sidecar;
@@ -27,7 +26,6 @@ pub struct PooledTransaction {
     /// Envelope as blocks hold it, without blobs.
     pub envelope: TxEnvelope,
     pub sender: Address,
-    /// Bytes of the envelope.
     pub encoded: Vec<u8>,
     /// Length of the client's bytes, blobs included.
     pub size: usize,

@@ -4,12 +4,12 @@ use starknet_types_core::felt::Felt;
 use starknet_types_core::hash::{Poseidon, StarkHash};
 
 use super::felts::short_string;
-use super::state::StateChange;
+use super::state::StateDiff;
 
 /// Return the commitment to `change` and to the hashes of the Cairo 0 classes declared with it.
 ///
 /// The order of the lists does not matter: all are sorted first.
-pub fn state_diff_commitment(change: &StateChange, deprecated_classes: &[Felt]) -> Felt {
+pub fn state_diff_commitment(change: &StateDiff, deprecated_classes: &[Felt]) -> Felt {
     let mut elements = vec![short_string("STARKNET_STATE_DIFF0")];
     push_sorted(&mut elements, &change.class_hashes);
     push_sorted(&mut elements, &change.compiled_classes);

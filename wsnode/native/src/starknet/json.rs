@@ -24,38 +24,38 @@ pub fn path_of(error: &serde_json::Error, text: &[u8]) -> String {
 
 /// Return the path of the innermost value at the end of a truncated JSON text, as in `transactions[3].receipt`.
 fn path_at(text: &[u8]) -> String {
-    let mut steps: Vec<Step<'_>> = Vec::new();
+    let mut steps: Vec<PathStep<'_>> = Vec::new();
     let mut at = 0;
     while let Some(byte) = text.get(at) {
         match (byte, steps.last_mut()) {
             (b'"', last) => {
                 let end = string_end(text, at + 1);
-                if let Some(Step::Member { name, is_name_next: true }) = last {
+                if let Some(PathStep::Member { name, is_name_next: true }) = last {
                     *name = &text[at + 1..end.min(text.len())];
                 }
                 at = end;
             }
-            (b'{', _) => steps.push(Step::Member { name: b"", is_name_next: true }),
-            (b'[', _) => steps.push(Step::Item(0)),
-            (b':', Some(Step::Member { is_name_next, .. })) => *is_name_next = false,
-            (b',', Some(Step::Member { is_name_next, .. })) => *is_name_next = true,
-            (b',', Some(Step::Item(index))) => *index += 1,
+            (b'{', _) => steps.push(PathStep::Member { name: b"", is_name_next: true }),
+            (b'[', _) => steps.push(PathStep::Item(0)),
+            (b':', Some(PathStep::Member { is_name_next, .. })) => *is_name_next = false,
+            (b',', Some(PathStep::Member { is_name_next, .. })) => *is_name_next = true,
+            (b',', Some(PathStep::Item(index))) => *index += 1,
             // The decoder stands behind the end of an object that lacks a member.
             (b'}' | b']', _) => drop(steps.pop()),
             _ => {}
         }
         at += 1;
     }
-    let path = steps.iter().map(Step::to_string).collect::<String>();
+    let path = steps.iter().map(PathStep::to_string).collect::<String>();
     path.trim_start_matches('.').to_owned()
 }
 
-enum Step<'a> {
+enum PathStep<'a> {
     Member { name: &'a [u8], is_name_next: bool },
     Item(usize),
 }
 
-impl fmt::Display for Step<'_> {
+impl fmt::Display for PathStep<'_> {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Member { name: b"", .. } => Ok(()),

@@ -16,7 +16,7 @@ const CONTRACTS_A_THREAD: usize = 4;
 
 /// Changes of a block to the state, or the reverse changes to undo a block.
 #[derive(Default)]
-pub struct StateChange {
+pub struct StateDiff {
     /// Address, key and value of each slot.
     pub storage: Vec<[Felt; 3]>,
     /// Address and class hash of each contract deployed, or with a replaced class.
@@ -78,7 +78,7 @@ pub struct StarknetStateTries {
 
 impl StarknetStateTries {
     /// Write a block's changes to the tries.
-    pub fn apply(&mut self, change: &StateChange) {
+    pub fn apply(&mut self, change: &StateDiff) {
         let mut touched = self.take_touched(change);
         for [address, key, value] in &change.storage {
             contract(&mut touched, address).storage.set(key, *value);
@@ -127,7 +127,7 @@ impl StarknetStateTries {
         }
     }
 
-    fn take_touched(&mut self, change: &StateChange) -> TouchedContracts {
+    fn take_touched(&mut self, change: &StateDiff) -> TouchedContracts {
         let slots = change.storage.iter().map(|[address, ..]| address);
         let others = change.class_hashes.iter().chain(&change.nonces).map(|[address, _]| address);
         let addresses = slots.chain(others).collect::<BTreeSet<_>>();
@@ -173,7 +173,6 @@ fn next<T>(waiting: &Mutex<impl Iterator<Item = T>>) -> Option<T> {
     waiting.lock().unwrap_or_else(PoisonError::into_inner).next()
 }
 
-/// Return the leaf of a contract in the contract trie.
 pub fn contract_leaf(class_hash: Felt, storage_root: Felt, nonce: Felt) -> Felt {
     let code_and_storage = Pedersen::hash(&class_hash, &storage_root);
     Pedersen::hash(&Pedersen::hash(&code_and_storage, &nonce), &Felt::ZERO)
@@ -208,13 +207,13 @@ mod tests {
     #[test]
     fn undoing_a_change_restores_the_root() {
         let mut tries = StarknetStateTries::default();
-        tries.apply(&StateChange {
+        tries.apply(&StateDiff {
             storage: vec![[felt(9), felt(1), felt(2)]],
             class_hashes: vec![[felt(9), felt(77)]],
-            ..StateChange::default()
+            ..StateDiff::default()
         });
         let before = tries.root(false);
-        let later = |value, class, nonce, compiled| StateChange {
+        let later = |value, class, nonce, compiled| StateDiff {
             storage: vec![[felt(9), felt(1), felt(value)], [felt(10), felt(5), felt(nonce)]],
             class_hashes: vec![[felt(9), felt(class)], [felt(11), felt(nonce)]],
             nonces: vec![[felt(9), felt(nonce)]],
@@ -230,7 +229,7 @@ mod tests {
     fn the_contracts_root_stands_alone_only_before_it_is_always_joined() {
         let mut tries = StarknetStateTries::default();
         assert_eq!(tries.root(true), Felt::ZERO);
-        tries.apply(&StateChange { nonces: vec![[felt(1), felt(1)]], ..StateChange::default() });
+        tries.apply(&StateDiff { nonces: vec![[felt(1), felt(1)]], ..StateDiff::default() });
         assert_ne!(tries.root(true), tries.root(false));
     }
 }

@@ -19,28 +19,28 @@ pub(super) struct Environment {
 }
 
 /// Commit that several snapshots read, one after another.
-pub(super) struct Pinned {
+pub(super) struct PinnedCommit {
     /// Read transaction of the commit; None while a snapshot borrows it, and once it is lost.
     txn: Arc<SharedReadTxn>,
     head: Head,
 }
 
-impl Pinned {
+impl PinnedCommit {
     fn held(&self) -> MutexGuard<'_, Option<ReadTxn<'static>>> {
         self.txn.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl std::fmt::Debug for Pinned {
+impl std::fmt::Debug for PinnedCommit {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Pinned").field("head", &self.head).finish_non_exhaustive()
+        f.debug_struct("PinnedCommit").field("head", &self.head).finish_non_exhaustive()
     }
 }
 
 /// Transaction of a snapshot: its own, or a pinned one lent until the snapshot is dropped.
 pub(super) enum SnapshotTxn<'e> {
     Own(PinnedTxn),
-    Lent { txn: Option<ReadTxn<'static>>, pinned: &'e Pinned, _pin: Pin },
+    Lent { txn: Option<ReadTxn<'static>>, pinned: &'e PinnedCommit, _pin: Pin },
 }
 
 impl Deref for SnapshotTxn<'_> {
@@ -126,7 +126,7 @@ impl Environment {
 
     /// Return a snapshot of the pinned commit, or of the last commit while another snapshot borrows the
     /// pinned one.
-    pub(super) fn read_at<'e>(&'e self, pinned: &'e Pinned) -> Result<Snapshot<'e>, StateError> {
+    pub(super) fn read_at<'e>(&'e self, pinned: &'e PinnedCommit) -> Result<Snapshot<'e>, StateError> {
         let pin = self.store.pin_kept().map_err(|error| self.store.explained(error))?;
         let lent = pinned.held().take();
         match lent {
@@ -136,13 +136,13 @@ impl Environment {
     }
 
     /// Keep the last commit readable and return it for later snapshots.
-    pub(super) fn pin(&self) -> Result<Pinned, StateError> {
+    pub(super) fn pin(&self) -> Result<PinnedCommit, StateError> {
         let txn = self.store.keep_version()?;
         let head = match &*txn.lock().unwrap_or_else(PoisonError::into_inner) {
             Some(txn) => self.head_of(txn)?,
             None => return Err(StoreError::Lost.into()),
         };
-        Ok(Pinned { txn, head })
+        Ok(PinnedCommit { txn, head })
     }
 
     fn head_of(&self, txn: &ReadTxn<'_>) -> Result<Head, StateError> {

@@ -6,7 +6,7 @@ use alloy_eips::BlockNumHash;
 use alloy_primitives::{Bytes, B256};
 
 use super::caches::code::CodeCache;
-use super::environment::{Environment, Pinned, Snapshot};
+use super::environment::{Environment, PinnedCommit, Snapshot};
 use super::layout::tables::Head;
 use super::proved::{BlockStates, ForkBase};
 use super::view::{HistoryView, StateAfter};
@@ -18,7 +18,7 @@ pub struct StateReader {
     pub(super) environment: Arc<Environment>,
     pub(super) codes: Arc<CodeCache>,
     /// Commit that all reads see; None if each read sees the last commit of its time.
-    pinned: Option<Arc<Pinned>>,
+    pinned: Option<Arc<PinnedCommit>>,
 }
 
 impl StateReader {

@@ -129,11 +129,6 @@ impl StateStore {
         })
     }
 
-    /// Return true if the store has no block, not even the genesis block.
-    pub fn is_empty(&self) -> bool {
-        self.head() == Head::default()
-    }
-
     /// Return the hash of the genesis block that the store was initialised with; None before.
     pub fn genesis_hash(&self) -> Result<Option<B256>, StateError> {
         let snapshot = self.environment.read()?;

@@ -12,7 +12,7 @@ use heed::{CompactionOption, Env, EnvFlags, FlagSetMode, MdbError, WithoutTls};
 use super::open_file::{Durability, OpenFile, Opening};
 use super::pins::{Pin, Pins};
 use super::table::{Handles, ReadTxn, WriteTxn};
-use super::transaction::{SharedReadTxn, Transaction};
+use super::transaction::{SharedReadTxn, TransactionHandle};
 use super::{file, space, FileIdentity, StoreError};
 
 /// File opened for writing and closed after each commit, to wake readers of other processes: they watch the
@@ -74,15 +74,15 @@ impl Environment {
     }
 
     /// Return a snapshot of the last commit by any process, shared with other snapshots of the same version.
-    pub fn read(&self) -> Result<Transaction, StoreError> {
+    pub fn read(&self) -> Result<TransactionHandle, StoreError> {
         self.with_open(|open| {
             self.require_open(open, false)?;
             // Another process's change counts as well: the file's map has the number of the last one.
             if let Some(version) = open.newest()? {
-                return Ok(Transaction::reading(version));
+                return Ok(TransactionHandle::reading(version));
             }
             let txn = self.begin_reading(open)?;
-            Ok(Transaction::reading(open.share(txn)))
+            Ok(TransactionHandle::reading(open.share(txn)))
         })
     }
 
@@ -181,13 +181,13 @@ impl Environment {
     }
 
     /// Begin a change; this waits until another process has ended its own.
-    pub fn begin(&self, turn: &WriteGuard<'_>) -> Result<Transaction, StoreError> {
+    pub fn begin(&self, turn: &WriteGuard<'_>) -> Result<TransactionHandle, StoreError> {
         let (env, handles) = self.ready_to_change(turn, self.opening.durability)?;
-        Transaction::writing(env, handles)
+        TransactionHandle::writing(env, handles)
     }
 
     /// Commit a change and end it.
-    pub fn commit(&self, change: &Transaction, turn: &WriteGuard<'_>) -> Result<(), StoreError> {
+    pub fn commit(&self, change: &TransactionHandle, turn: &WriteGuard<'_>) -> Result<(), StoreError> {
         change.commit().inspect_err(|_| self.look_at_failure(turn))
     }
 
@@ -372,7 +372,6 @@ impl Environment {
         self.with_open(|open| Ok(open.env()?.info().map_size))
     }
 
-    /// Return the size of the file in bytes.
     #[cfg(test)]
     pub fn file_size(&self) -> Result<u64, StoreError> {
         self.with_open(|open| Ok(open.env()?.real_disk_size()?))

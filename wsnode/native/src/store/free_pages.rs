@@ -46,7 +46,7 @@ pub fn release(path: &Path) -> Result<u64, StoreError> {
 
 fn released(path: &Path) -> Result<u64, c_int> {
     // What the file says of its map may be more than this process may have.
-    let store = Handle::open(path, 0, 1, 0)?;
+    let store = RawEnvironment::open(path, 0, 1, 0)?;
     // From here on the version that is on the disk is the last one, and no page is used or freed.
     let _turn = store.begin(0)?;
     store.sync()?;
@@ -91,9 +91,9 @@ pub(super) fn done(code: c_int) -> Result<(), c_int> {
 }
 
 /// Open LMDB file, closed when it is dropped.
-pub(super) struct Handle(*mut lmdb::MDB_env);
+pub(super) struct RawEnvironment(*mut lmdb::MDB_env);
 
-impl Handle {
+impl RawEnvironment {
     /// Open the file with further `flags`, a map of `map_size` bytes, or as large as the file needs, and room
     /// for `tables` named tables.
     pub(super) fn open(path: &Path, flags: c_uint, map_size: usize, tables: u32) -> Result<Self, c_int> {
@@ -171,7 +171,7 @@ impl Handle {
     }
 }
 
-impl Drop for Handle {
+impl Drop for RawEnvironment {
     fn drop(&mut self) {
         // SAFETY: transactions borrow the handle, so none is left.
         unsafe { lmdb::mdb_env_close(self.0) };
@@ -200,7 +200,7 @@ unsafe extern "C" fn collect(line: *const c_char, context: *mut c_void) -> c_int
 /// Transaction that is aborted when it is dropped.
 pub(super) struct LmdbTransaction<'s> {
     pub(super) txn: *mut lmdb::MDB_txn,
-    _store: &'s Handle,
+    _store: &'s RawEnvironment,
 }
 
 impl LmdbTransaction<'_> {

@@ -6,7 +6,7 @@ use std::ptr::null_mut;
 
 use lmdb_master_sys as lmdb;
 
-use super::free_pages::{done, failure, Handle, LmdbTransaction, FREE};
+use super::free_pages::{done, failure, LmdbTransaction, RawEnvironment, FREE};
 use super::{meta_page, StoreError, FILE};
 
 /// LMDB's table with the names of the other tables.
@@ -56,7 +56,7 @@ pub fn inspect(path: &Path) -> Result<Inspection, StoreError> {
 }
 
 fn inspected(path: &Path, map_size: usize) -> Result<Inspection, c_int> {
-    let store = Handle::open(path, lmdb::MDB_RDONLY, map_size, MAX_TABLES)?;
+    let store = RawEnvironment::open(path, lmdb::MDB_RDONLY, map_size, MAX_TABLES)?;
     let reading = store.begin(lmdb::MDB_RDONLY)?;
     let own = std::process::id();
     let mut readers = store.readers()?;

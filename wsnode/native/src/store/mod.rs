@@ -22,12 +22,12 @@ mod truncation;
 pub use damage::DamagedRow;
 pub use environment::{Environment, PinnedTxn, WriteGuard};
 pub use error::StoreError;
-pub use file_identity::{FileIdentity, MovedFile};
-pub use integrity::{DamagedFile, FileError, IntegrityError, Truncated};
+pub use file_identity::FileIdentity;
+pub use integrity::{FileError, IntegrityError};
 pub use open_file::{Durability, Opening};
 pub use pins::Pin;
-pub use table::{Handles, KeyValue, ReadTxn, Table, WriteTxn};
-pub use transaction::{Seek, SharedReadTxn, Transaction};
+pub use table::{KeyValue, ReadTxn, Table, WriteTxn};
+pub use transaction::{Seek, SharedReadTxn, TransactionHandle};
 pub use truncation::{require_not_empty, require_untruncated};
 
 /// Name of LMDB's data file in a folder.

@@ -82,9 +82,9 @@ pub(super) struct OpenFile {
     env: Option<Env<WithoutTls>>,
     handles: Handles,
     /// Versions shared by several snapshots, the newest last; the readers of some may all have ended.
-    shared: Vec<Version>,
+    shared: Vec<SharedVersion>,
     /// Versions that one reader keeps for itself.
-    kept: Vec<Version>,
+    kept: Vec<SharedVersion>,
     prune_at: usize,
     /// Version found by the last snapshot or change.
     seen: usize,
@@ -92,7 +92,7 @@ pub(super) struct OpenFile {
     failed: Option<Instant>,
 }
 
-type Version = (usize, Weak<SharedReadTxn>);
+type SharedVersion = (usize, Weak<SharedReadTxn>);
 
 impl OpenFile {
     /// Open a file; a writer creates missing folders, files and tables.
@@ -170,12 +170,12 @@ impl OpenFile {
         self.all_versions().filter(|(_, version)| version.strong_count() > 0).count()
     }
 
-    fn all_versions(&self) -> impl Iterator<Item = &Version> {
+    fn all_versions(&self) -> impl Iterator<Item = &SharedVersion> {
         self.shared.iter().chain(&self.kept)
     }
 
     fn read_versions(&self) -> Vec<(usize, Arc<SharedReadTxn>)> {
-        let read = |(number, version): &Version| Some((*number, version.upgrade()?));
+        let read = |(number, version): &SharedVersion| Some((*number, version.upgrade()?));
         self.all_versions().filter_map(read).collect()
     }
 
@@ -245,7 +245,7 @@ impl OpenFile {
     }
 }
 
-fn noted(versions: &mut Vec<Version>, txn: ReadTxn<'static>) -> Arc<SharedReadTxn> {
+fn noted(versions: &mut Vec<SharedVersion>, txn: ReadTxn<'static>) -> Arc<SharedReadTxn> {
     let number = txn.id();
     let version = Arc::new(SharedReadTxn::new(Some(txn)));
     versions.push((number, Arc::downgrade(&version)));

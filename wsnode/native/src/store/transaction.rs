@@ -12,7 +12,6 @@ use super::{StoreError, Table};
 /// LMDB read transaction shared by all snapshots of the same version; None once it is lost.
 pub type SharedReadTxn = Mutex<Option<ReadTxn<'static>>>;
 
-/// State of a transaction.
 enum TransactionState {
     Reading(Arc<SharedReadTxn>),
     Writing(Change),
@@ -63,9 +62,9 @@ pub enum Seek<'a> {
 
 /// Handle of a transaction, until it ends or is lost.
 #[derive(Debug, Clone)]
-pub struct Transaction(Arc<Mutex<TransactionState>>);
+pub struct TransactionHandle(Arc<Mutex<TransactionState>>);
 
-impl Transaction {
+impl TransactionHandle {
     /// Create a handle of a snapshot; the read transaction ends when the last handle that shares it is
     /// closed.
     pub(super) fn reading(version: Arc<SharedReadTxn>) -> Self {
@@ -143,7 +142,6 @@ impl Transaction {
         self.change(|txn| table.delete(txn, key))
     }
 
-    /// Remove all entries of a table.
     pub fn clear(&self, table: Table) -> Result<(), StoreError> {
         self.change(|txn| table.clear(txn))
     }
@@ -161,7 +159,6 @@ impl Transaction {
         *self.locked() = TransactionState::Ended;
     }
 
-    /// Commit a change and end it.
     pub fn commit(&self) -> Result<(), StoreError> {
         match std::mem::replace(&mut *self.locked(), TransactionState::Ended) {
             TransactionState::Writing(change) => change.txn.commit(),

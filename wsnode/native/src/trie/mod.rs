@@ -17,7 +17,7 @@ pub(crate) mod tests;
 
 pub use inspection::{inspect, TrieItem};
 pub use rows::NodeRows;
-pub use store::{NoNodes, NodeRef, NodeStore, TrieError};
+pub use store::{NoNodes, NodeStore, TrieError};
 pub use tries::{AccountChange, AccountUpdate, StateTries};
 
 use alloy_primitives::{keccak256, B256};
@@ -41,21 +41,18 @@ impl Trie {
         Self { owner, root: root_child(root), stale: Vec::new(), held: 0 }
     }
 
-    /// Return the value at `key`, or None.
     pub fn get(&mut self, store: &impl NodeStore, key: &Nibbles) -> Result<Option<&[u8]>, TrieError> {
         let mut walk =
             Walk { store, owner: self.owner.as_ref(), stale: &mut self.stale, held: &mut self.held };
         walk.get(&mut self.root, 0, key)
     }
 
-    /// Set the value at `key`.
     pub fn set(&mut self, store: &impl NodeStore, key: &Nibbles, value: &[u8]) -> Result<(), TrieError> {
         let mut walk =
             Walk { store, owner: self.owner.as_ref(), stale: &mut self.stale, held: &mut self.held };
         walk.set(&mut self.root, 0, key, value).map(drop)
     }
 
-    /// Remove `key`, if it is present.
     pub fn remove(&mut self, store: &impl NodeStore, key: &Nibbles) -> Result<(), TrieError> {
         let mut walk =
             Walk { store, owner: self.owner.as_ref(), stale: &mut self.stale, held: &mut self.held };

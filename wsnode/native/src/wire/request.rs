@@ -13,7 +13,7 @@ enum RequestMember {
 
 /// Request with its parts as sent.
 #[derive(Debug, PartialEq, Eq)]
-pub struct Envelope<'a> {
+pub struct RequestParts<'a> {
     /// Whole number or string, or empty for a notification.
     pub identity: &'a [u8],
     pub method: &'a str,
@@ -21,7 +21,7 @@ pub struct Envelope<'a> {
     pub params: &'a [u8],
 }
 
-impl<'a> Envelope<'a> {
+impl<'a> RequestParts<'a> {
     /// Return the request in `text`. None if any part of it is unusual, valid or not.
     ///
     /// Its members must be the four of the specification, each once. All is ASCII, and strings have no
@@ -33,9 +33,9 @@ impl<'a> Envelope<'a> {
     /// Return the request as `read` does. None also if its parameters hold more than `most` values.
     pub fn read_short(text: &'a [u8], most: usize) -> Option<Self> {
         let mut text = Text(text);
-        let envelope = Self::next(&mut text, most)?;
+        let request = Self::next(&mut text, most)?;
         text.end()?;
-        Some(envelope)
+        Some(request)
     }
 
     /// Return the requests of the batch in `text` as `read` does, if there are at most `most`.
@@ -43,12 +43,12 @@ impl<'a> Envelope<'a> {
         let mut text = Text(text);
         let mut left = most;
         text.take(b'[')?;
-        let envelopes = text.items(|text| {
+        let requests = text.items(|text| {
             left = left.checked_sub(1)?;
             Self::next(text, usize::MAX)
         })?;
         text.end()?;
-        Some(envelopes)
+        Some(requests)
     }
 
     fn next(text: &mut Text<'a>, most_values: usize) -> Option<Self> {
@@ -92,18 +92,18 @@ fn identity<'a>(text: &mut Text<'a>) -> Option<&'a [u8]> {
 
 #[cfg(test)]
 mod tests {
-    use super::Envelope;
+    use super::RequestParts;
 
     fn text_of(bytes: &[u8]) -> &str {
         std::str::from_utf8(bytes).unwrap()
     }
 
-    fn parts<'a>(envelope: &Envelope<'a>) -> (&'a str, &'a str, &'a str) {
-        (text_of(envelope.identity), envelope.method, text_of(envelope.params))
+    fn parts<'a>(request: &RequestParts<'a>) -> (&'a str, &'a str, &'a str) {
+        (text_of(request.identity), request.method, text_of(request.params))
     }
 
     fn read(message: &str) -> Option<(&str, &str, &str)> {
-        Envelope::read(message.as_bytes()).as_ref().map(parts)
+        RequestParts::read(message.as_bytes()).as_ref().map(parts)
     }
 
     #[test]
@@ -140,15 +140,15 @@ mod tests {
             ("", false),
         ] {
             let text = format!(r#"{{"jsonrpc":"2.0","method":"m"{rest}}}"#);
-            assert_eq!(Envelope::read(text.as_bytes()).unwrap().is_bare(), is_bare, "{text}");
+            assert_eq!(RequestParts::read(text.as_bytes()).unwrap().is_bare(), is_bare, "{text}");
         }
     }
 
     #[test]
     fn batches_are_read_whole_or_not_at_all() {
         let read = |text: &str| {
-            let envelopes = Envelope::read_batch(text.as_bytes(), 3)?;
-            Some(envelopes.iter().map(|each| text_of(each.identity)).collect::<Vec<_>>().join(" "))
+            let requests = RequestParts::read_batch(text.as_bytes(), 3)?;
+            Some(requests.iter().map(|each| text_of(each.identity)).collect::<Vec<_>>().join(" "))
         };
         let item = |id: &str| format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"m"}}"#);
         let joined = |ids: &[&str]| {

@@ -29,20 +29,16 @@ impl LogCriteria {
         Ok(Self(Criteria::new(addresses, topics)))
     }
 
-    /// Return the number of addresses and topics.
     #[getter]
     fn count(&self) -> usize {
         self.0.count()
     }
 
-    /// Return groups of keys of the log index without their chunks. A matching log has one key of each group.
     fn groups<'py>(&self, py: Python<'py>) -> Vec<Vec<Bound<'py, PyBytes>>> {
         let group = |keys: Vec<Vec<u8>>| keys.iter().map(|key| PyBytes::new(py, key)).collect();
         self.0.groups().into_iter().map(group).collect()
     }
 
-    /// Return the matching logs among those numbered `begin` to before `end` in the form of `locate_logs`,
-    /// and the number of the log behind the compared ones. At most `most` logs are compared.
     #[pyo3(signature = (reader, begin, end, most, /))]
     fn find<'py>(
         &self,
@@ -62,6 +58,6 @@ impl LogCriteria {
     }
 }
 
-pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
-    module.add_class::<LogCriteria>()
+register! {
+    classes: LogCriteria;
 }

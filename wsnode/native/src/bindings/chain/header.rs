@@ -8,9 +8,9 @@ use pyo3::types::{PyBytes, PyInt};
 use super::render::corrupt;
 use crate::chain::rows::{HeaderRow, RowError};
 
-pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
-    module.add_class::<Header>()?;
-    module.add_function(wrap_pyfunction!(header_fields, module)?)
+register! {
+    classes: Header;
+    functions: header_fields;
 }
 
 /// Members of a header that Python uses.

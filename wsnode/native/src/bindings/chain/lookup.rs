@@ -12,17 +12,11 @@ use crate::bindings::store::Reader;
 use crate::chain::tables::{ChainError, ChainTables, Txn};
 use crate::json::Writer as Text;
 
-pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
-    module.add_function(wrap_pyfunction!(find_transaction, module)?)?;
-    module.add_function(wrap_pyfunction!(stored_transaction, module)?)?;
-    module.add_function(wrap_pyfunction!(stored_receipt, module)?)?;
-    module.add_function(wrap_pyfunction!(locate_logs, module)?)?;
-    module.add_function(wrap_pyfunction!(blocks_of_logs, module)?)?;
-    module.add_function(wrap_pyfunction!(stored_logs, module)?)?;
-    module.add_function(wrap_pyfunction!(stored_log_texts, module)?)
+register! {
+    functions: find_transaction, stored_transaction, stored_receipt, locate_logs, blocks_of_logs, stored_logs,
+        stored_log_texts;
 }
 
-/// Return the block number of a canonical transaction and its index there, or None.
 #[pyfunction]
 #[pyo3(signature = (reader, hash, /))]
 fn find_transaction(reader: &Bound<'_, Reader>, hash: &[u8]) -> PyResult<Option<(u64, usize)>> {
@@ -51,12 +45,7 @@ fn stored_receipt<'py>(py: Python<'py>, reader: &Bound<'py, Reader>, hash: &[u8]
 
 pub type Located<'py> = Vec<(u64, Bound<'py, PyAny>)>;
 
-/// Return the blocks of logs, at most `most`, each with the indices of its logs, and the first index in
-/// `positions` that was not used.
-///
-/// A log's number is `base` plus its position. `positions` are ascending, 32 bits each in native order, and
-/// are used from index `start` on. As a list of Python's numbers they took a tenth of a search for 10,000
-/// logs.
+// As a list of Python's numbers, `positions` took a tenth of a search for 10,000 logs.
 #[pyfunction]
 #[pyo3(signature = (reader, base, positions, start, most, /))]
 fn locate_logs<'py>(
@@ -103,8 +92,6 @@ pub fn ascending(py: Python<'_>, numbers: Vec<u64>) -> PyResult<Bound<'_, PyAny>
     Ok(PyList::new(py, numbers)?.into_any())
 }
 
-/// Return the blocks of the logs numbered `begin` to before `end`, at most `most`, and the number of the next
-/// log.
 #[pyfunction]
 #[pyo3(signature = (reader, begin, end, most, /))]
 fn blocks_of_logs(
@@ -127,8 +114,6 @@ fn blocks_of_logs(
     caught(|| reader.transaction.with(find))?.map_err(|error| raised(reader, error))
 }
 
-/// Return logs of canonical blocks as JSON without brackets. The blocks are given as by `locate_logs`, or
-/// with None for all logs of a block.
 #[pyfunction]
 #[pyo3(signature = (reader, blocks, /))]
 fn stored_logs<'py>(
@@ -143,8 +128,6 @@ fn stored_logs<'py>(
     text.map(|(text, ())| text).map_err(|error| raised(reader, error))
 }
 
-/// Return the texts of the first of these logs that fit into `room` bytes, each with a comma counted behind
-/// it.
 #[pyfunction]
 #[pyo3(signature = (reader, blocks, room, /))]
 fn stored_log_texts<'py>(
@@ -162,10 +145,15 @@ fn stored_log_texts<'py>(
     Ok(texts)
 }
 
-pub type Write = fn(&ChainTables, &Txn<'_>, &B256, &mut Text) -> Result<bool, ChainError>;
+pub type WriteText = fn(&ChainTables, &Txn<'_>, &B256, &mut Text) -> Result<bool, ChainError>;
 
 /// Return the text that `write` writes of a transaction, or None if there is none.
-pub fn written<'py>(py: Python<'py>, reader: &Bound<'py, Reader>, hash: &B256, write: Write) -> Written<'py> {
+pub fn written<'py>(
+    py: Python<'py>,
+    reader: &Bound<'py, Reader>,
+    hash: &B256,
+    write: WriteText,
+) -> Written<'py> {
     let reader = reader.get();
     let tables = reader.chain()?;
     let write = |text: &mut Text| reader.transaction.with(|txn| write(tables, txn, hash, text));

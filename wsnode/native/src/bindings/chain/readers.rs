@@ -1,22 +1,17 @@
 //! Members of rows that Python uses.
 
 use pyo3::prelude::*;
-use pyo3::types::PyBytes;
+use pyo3::types::{PyBytes, PyTuple};
 
 use super::render::corrupt;
 use super::row::Row;
 use crate::chain::rows::transaction::system::SystemFields;
-use crate::chain::rows::{self, BodyRow, HeaderRow, ReceiptsRow};
+use crate::chain::rows::{self, BodyRow, HeaderRow, LogRow, ReceiptsRow};
 use crate::json::Envelope;
 
-pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
-    module.add_function(wrap_pyfunction!(block_rlp, module)?)?;
-    module.add_function(wrap_pyfunction!(transaction_count, module)?)?;
-    module.add_function(wrap_pyfunction!(transaction_hashes, module)?)?;
-    module.add_function(wrap_pyfunction!(transaction_parties, module)?)?;
-    module.add_function(wrap_pyfunction!(ommer_hashes, module)?)?;
-    module.add_function(wrap_pyfunction!(log_count, module)?)?;
-    module.add_function(wrap_pyfunction!(log_entries, module)?)
+register! {
+    functions: block_rlp, transaction_count, transaction_hashes, transaction_parties, ommer_hashes, log_count,
+        log_entries, log_values;
 }
 
 #[pyfunction]
@@ -24,14 +19,14 @@ fn log_count(receipts: Row<'_>) -> PyResult<usize> {
     ReceiptsRow::new(&receipts).map(|row| row.log_count()).map_err(corrupt)
 }
 
-type LogEntry<'py> = (Bound<'py, PyBytes>, Bound<'py, PyBytes>);
+type LogEntryTuple<'py> = (Bound<'py, PyBytes>, Bound<'py, PyBytes>);
 
 #[pyfunction]
 fn log_entries<'py>(
     py: Python<'py>,
     receipts: &Bound<'py, PyAny>,
     first: u64,
-) -> PyResult<Vec<LogEntry<'py>>> {
+) -> PyResult<Vec<LogEntryTuple<'py>>> {
     let rows = receipts.try_iter()?.collect::<PyResult<Vec<_>>>()?;
     let rows = rows
         .iter()
@@ -60,7 +55,6 @@ fn transaction_hashes<'py>(py: Python<'py>, body: Row<'_>) -> PyResult<Bound<'py
 
 type Parties<'py> = (Bound<'py, PyBytes>, Option<Bound<'py, PyBytes>>);
 
-/// Return the sender and the receiver of each transaction; None for the receiver of a creation.
 #[pyfunction]
 fn transaction_parties<'py>(py: Python<'py>, body: Row<'_>) -> PyResult<Vec<Parties<'py>>> {
     let body = BodyRow::new(&body).map_err(corrupt)?;
@@ -81,4 +75,17 @@ fn ommer_hashes<'py>(py: Python<'py>, body: Row<'_>) -> PyResult<Bound<'py, PyBy
     let body = BodyRow::new(&body).map_err(corrupt)?;
     let hashes: Result<Vec<_>, _> = body.ommer_rows().map(|ommer| ommer.map(|ommer| ommer.hash.0)).collect();
     hashes.map(|hashes| PyBytes::new(py, hashes.as_flattened())).map_err(corrupt)
+}
+
+type LogValues<'py> = (Bound<'py, PyBytes>, Bound<'py, PyTuple>);
+
+#[pyfunction]
+fn log_values<'py>(py: Python<'py>, receipts: Row<'_>) -> PyResult<Vec<LogValues<'py>>> {
+    let receipts = ReceiptsRow::new(&receipts).map_err(corrupt)?;
+    receipts.log_rows().map(|log| log.map_err(corrupt).and_then(|log| values(py, &log))).collect()
+}
+
+fn values<'py>(py: Python<'py>, log: &LogRow<'_>) -> PyResult<LogValues<'py>> {
+    let topics = log.topics.as_chunks::<32>().0.iter().map(|topic| PyBytes::new(py, topic));
+    Ok((PyBytes::new(py, log.address.as_slice()), PyTuple::new(py, topics)?))
 }

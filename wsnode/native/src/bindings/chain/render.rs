@@ -4,22 +4,16 @@ use std::cell::RefCell;
 
 use alloy_primitives::U256;
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyInt};
+use pyo3::types::{PyBytes, PyInt, PyList};
 
 use super::row::Row;
 use crate::chain::rows::{BodyRow, HeaderRow, ReceiptsRow, RowError};
 use crate::error::Error;
-use crate::json::{self, BlockStyle, BodyList, TotalDifficulty, Writer};
+use crate::json::{self, BlockContext, BlockStyle, BodyList, TotalDifficulty, Writer};
 
-pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
-    module.add_function(wrap_pyfunction!(render_block, module)?)?;
-    module.add_function(wrap_pyfunction!(render_uncle, module)?)?;
-    module.add_function(wrap_pyfunction!(render_transaction, module)?)?;
-    module.add_function(wrap_pyfunction!(render_receipts, module)?)?;
-    module.add_function(wrap_pyfunction!(render_header, module)?)?;
-    module.add_function(wrap_pyfunction!(render_access_list, module)?)?;
-    module.add_function(wrap_pyfunction!(render_payload, module)?)?;
-    module.add_function(wrap_pyfunction!(render_payload_body, module)?)
+register! {
+    functions: render_block, render_uncle, render_transaction, render_receipts, render_header,
+        render_access_list, render_payload, render_payload_body, render_each_log;
 }
 
 pub fn corrupt(error: RowError) -> PyErr {
@@ -65,7 +59,6 @@ fn rendered_if<'py>(
     rendered(py, write).map(|(bytes, exists)| exists.then_some(bytes))
 }
 
-/// Return the JSON of the block access list in RLP.
 #[pyfunction]
 #[pyo3(signature = (encoded, /))]
 fn render_access_list<'py>(py: Python<'py>, encoded: &[u8]) -> PyResult<Bound<'py, PyBytes>> {
@@ -150,7 +143,6 @@ fn wide_integer(value: &Bound<'_, PyInt>) -> PyResult<U256> {
     Ok(U256::from_be_slice(bytes.cast::<PyBytes>()?.as_bytes()))
 }
 
-/// Return the payload of a block as JSON of the Engine API.
 #[pyfunction]
 #[pyo3(signature = (header, body, access_list=None))]
 fn render_payload<'py>(
@@ -165,7 +157,6 @@ fn render_payload<'py>(
     rendered(py, write).map(|(bytes, ())| bytes)
 }
 
-/// Return the body of a payload as JSON of the Engine API.
 #[pyfunction]
 #[pyo3(signature = (body, access_list=None, *, with_access_list=false))]
 fn render_payload_body<'py>(
@@ -180,4 +171,26 @@ fn render_payload_body<'py>(
         Some(encoded) => BodyList::Rlp(encoded),
     };
     rendered(py, |text| json::render_payload_body(text, &BodyRow::new(&body)?, list)).map(|(bytes, ())| bytes)
+}
+
+#[pyfunction]
+#[pyo3(signature = (header, body, receipts, indices, *, removed=false))]
+fn render_each_log<'py>(
+    py: Python<'py>,
+    header: &[u8],
+    body: Row<'_>,
+    receipts: Row<'_>,
+    indices: Vec<usize>,
+    removed: bool,
+) -> PyResult<Bound<'py, PyList>> {
+    let header = HeaderRow::new(header).map_err(corrupt)?;
+    let (body, receipts) =
+        (BodyRow::new(&body).map_err(corrupt)?, ReceiptsRow::new(&receipts).map_err(corrupt)?);
+    let block = BlockContext { removed, ..BlockContext::new(&header, false).map_err(corrupt)? };
+    let texts = PyList::empty(py);
+    for number in indices {
+        let write = |text: &mut Writer| json::render_log(text, &block, &body, &receipts, number);
+        texts.append(rendered(py, write)?.0)?;
+    }
+    Ok(texts)
 }

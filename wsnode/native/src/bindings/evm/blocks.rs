@@ -12,48 +12,66 @@ use crate::chain::rows::Transaction;
 use crate::error::InvalidBlock;
 use crate::evm::block;
 
+/// Define the getters that both classes of blocks have, and the further methods of `$class`.
+macro_rules! block_methods {
+    ($class:ident { $($own:tt)* }) => {
+        #[pymethods]
+        impl $class {
+            #[getter]
+            fn number(&self) -> u64 {
+                self.0.header.number
+            }
+
+            #[getter]
+            fn hash<'py>(&self, py: Python<'py>) -> Bound<'py, PyBytes> {
+                PyBytes::new(py, self.0.hash.as_slice())
+            }
+
+            #[getter]
+            fn parent_hash<'py>(&self, py: Python<'py>) -> Bound<'py, PyBytes> {
+                PyBytes::new(py, self.0.header.parent_hash.as_slice())
+            }
+
+            #[getter]
+            fn difficulty(&self) -> Number {
+                Number(self.0.header.difficulty)
+            }
+
+            #[getter]
+            fn timestamp(&self) -> u64 {
+                self.0.header.timestamp
+            }
+
+            #[getter]
+            fn gas_used(&self) -> u64 {
+                self.0.header.gas_used
+            }
+
+            #[getter]
+            fn header<'py>(&self, py: Python<'py>) -> Bound<'py, PyBytes> {
+                PyBytes::new(py, &self.0.header_row)
+            }
+
+            #[getter]
+            fn body<'py>(&self, py: Python<'py>) -> Bound<'py, PyBytes> {
+                PyBytes::new(py, &self.0.body_row)
+            }
+
+            $($own)*
+        }
+    };
+}
+
 /// Block with a valid encoding and known senders.
 #[pyclass(frozen, module = "wsnode._native.evm")]
 pub struct UnverifiedBlock(pub Arc<block::UnverifiedBlock>);
 
-#[pymethods]
-impl UnverifiedBlock {
-    #[getter]
-    fn number(&self) -> u64 {
-        self.0.header.number
-    }
-
-    #[getter]
-    fn hash<'py>(&self, py: Python<'py>) -> Bound<'py, PyBytes> {
-        PyBytes::new(py, self.0.hash.as_slice())
-    }
-
-    #[getter]
-    fn parent_hash<'py>(&self, py: Python<'py>) -> Bound<'py, PyBytes> {
-        PyBytes::new(py, self.0.header.parent_hash.as_slice())
-    }
-
-    #[getter]
-    fn difficulty(&self) -> Number {
-        Number(self.0.header.difficulty)
-    }
-
-    #[getter]
-    fn timestamp(&self) -> u64 {
-        self.0.header.timestamp
-    }
-
-    #[getter]
-    fn gas_used(&self) -> u64 {
-        self.0.header.gas_used
-    }
-
+block_methods! { UnverifiedBlock {
     #[getter]
     fn transaction_count(&self) -> usize {
         self.0.transactions.len()
     }
 
-    /// Return the versioned hashes of all blob transactions, in their order.
     #[getter]
     fn blob_hashes<'py>(&self, py: Python<'py>) -> Vec<Bound<'py, PyBytes>> {
         let signed = self.0.transactions.iter().filter_map(Transaction::signed);
@@ -61,67 +79,22 @@ impl UnverifiedBlock {
         hashes.flatten().map(|hash| PyBytes::new(py, hash.as_slice())).collect()
     }
 
-    /// Return the hash of the block access list, or None before Amsterdam.
     #[getter]
     fn access_list_hash<'py>(&self, py: Python<'py>) -> Option<Bound<'py, PyBytes>> {
         self.0.header.block_access_list_hash.map(|hash| PyBytes::new(py, hash.as_slice()))
     }
 
-    /// Return whether the header commits to this body.
     #[getter]
     fn has_own_body(&self) -> bool {
         self.0.has_own_body()
     }
-
-    /// Return the header row.
-    #[getter]
-    fn header<'py>(&self, py: Python<'py>) -> Bound<'py, PyBytes> {
-        PyBytes::new(py, &self.0.header_row)
-    }
-
-    /// Return the body row.
-    #[getter]
-    fn body<'py>(&self, py: Python<'py>) -> Bound<'py, PyBytes> {
-        PyBytes::new(py, &self.0.body_row)
-    }
-}
+} }
 
 /// Block that keeps every rule.
 #[pyclass(frozen, subclass, module = "wsnode._native.evm")]
 pub struct VerifiedBlock(pub Arc<block::VerifiedBlock>);
 
-#[pymethods]
-impl VerifiedBlock {
-    #[getter]
-    fn number(&self) -> u64 {
-        self.0.header.number
-    }
-
-    #[getter]
-    fn hash<'py>(&self, py: Python<'py>) -> Bound<'py, PyBytes> {
-        PyBytes::new(py, self.0.hash.as_slice())
-    }
-
-    #[getter]
-    fn parent_hash<'py>(&self, py: Python<'py>) -> Bound<'py, PyBytes> {
-        PyBytes::new(py, self.0.header.parent_hash.as_slice())
-    }
-
-    #[getter]
-    fn difficulty(&self) -> Number {
-        Number(self.0.header.difficulty)
-    }
-
-    #[getter]
-    fn timestamp(&self) -> u64 {
-        self.0.header.timestamp
-    }
-
-    #[getter]
-    fn gas_used(&self) -> u64 {
-        self.0.header.gas_used
-    }
-
+block_methods! { VerifiedBlock {
     #[getter]
     fn transaction_count(&self) -> usize {
         self.0.transaction_count
@@ -132,30 +105,16 @@ impl VerifiedBlock {
         self.0.log_count
     }
 
-    /// Return the header row.
-    #[getter]
-    fn header<'py>(&self, py: Python<'py>) -> Bound<'py, PyBytes> {
-        PyBytes::new(py, &self.0.header_row)
-    }
-
-    /// Return the body row.
-    #[getter]
-    fn body<'py>(&self, py: Python<'py>) -> Bound<'py, PyBytes> {
-        PyBytes::new(py, &self.0.body_row)
-    }
-
-    /// Return the receipts row.
     #[getter]
     fn receipts<'py>(&self, py: Python<'py>) -> Bound<'py, PyBytes> {
         PyBytes::new(py, &self.0.receipts_row)
     }
 
-    /// Return the RLP of the block access list, or None before Amsterdam and if it is unknown.
     #[getter]
     fn access_list<'py>(&self, py: Python<'py>) -> Option<Bound<'py, PyBytes>> {
         self.0.access_list.as_ref().map(|list| PyBytes::new(py, list))
     }
-}
+} }
 
 /// Blocks that were verified, and the violation of the block after them, if any.
 #[pyclass(frozen, module = "wsnode._native.evm")]
@@ -186,11 +145,9 @@ impl Execution {
 
 /// Return the exception object for an invalid block, not raised.
 pub fn exception(py: Python<'_>, invalid: &InvalidBlock) -> Py<PyAny> {
-    invalid_block(py, invalid).into_value(py).into_any()
+    invalid_block(invalid).into_value(py).into_any()
 }
 
-pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
-    module.add_class::<UnverifiedBlock>()?;
-    module.add_class::<VerifiedBlock>()?;
-    module.add_class::<Execution>()
+register! {
+    classes: UnverifiedBlock, VerifiedBlock, Execution;
 }

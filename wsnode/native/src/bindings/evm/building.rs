@@ -4,17 +4,19 @@ use std::sync::Arc;
 
 use alloy_eips::eip4895::Withdrawal;
 use alloy_eips::BlockNumHash;
-use alloy_primitives::Bytes;
+use alloy_primitives::{Address, Bytes};
+use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedBytes;
 use pyo3::types::{PyBytes, PyTuple};
 
 use super::blocks::{exception, UnverifiedBlock, VerifiedBlock};
 use super::spec::ChainSpec;
-use crate::bindings::errors::guard;
+use crate::bindings::errors::{guard, inline_or_detached};
 use crate::bindings::numbers::{address, hash};
-use crate::engine::verified_with_receipts;
-use crate::evm::build::{self, Base};
+use crate::engine::{verified_with_receipts, Rows};
+use crate::error::Error;
+use crate::evm::build::{self, Base, Candidate, Refused};
 use crate::state::StateAfter;
 
 /// Attributes of a new block that its proposer chooses.
@@ -25,7 +27,6 @@ type WithdrawalTuple = (u64, u64, Vec<u8>, u64);
 
 #[pymethods]
 impl BlockAttributes {
-    /// Return the attributes. Withdrawals are tuples of index, validator index, address, and amount in gwei.
     #[new]
     #[pyo3(signature = (
         *, timestamp, fee_recipient, prev_randao, gas_limit, parent_beacon_block_root, base_fee=None, extra_data=None,
@@ -76,33 +77,27 @@ impl BuiltBlock {
 
 #[pymethods]
 impl BuiltBlock {
-    /// Return the requests to the consensus layer, each as its type byte and its content.
     #[getter]
     fn requests<'py>(&self, py: Python<'py>) -> Vec<Bound<'py, PyBytes>> {
         self.0.requests.iter().map(|request| PyBytes::new(py, request)).collect()
     }
 
-    /// Return the error messages of failed system contracts, whose requests the block lacks.
     #[getter]
     fn failed_calls(&self) -> Vec<String> {
         self.0.failed_calls.clone()
     }
 
-    /// Return the same block on another instance of its parent, or on the committed parent.
     #[pyo3(signature = (parent))]
     fn rebased(&self, py: Python<'_>, parent: Option<PyRef<'_, Self>>) -> PyResult<Py<Self>> {
         Py::new(py, Self::new(self.0.rebased(parent.map(|parent| parent.0.clone()))))
     }
 
-    /// Return the approximate bytes that it takes in memory, without its uncommitted ancestors.
     #[getter]
     fn size(&self) -> usize {
         self.0.size()
     }
 }
 
-/// Return a block that is verified by its header, receipts and access list without execution, or its
-/// violation.
 #[pyfunction]
 #[pyo3(signature = (spec, block, receipts, access_list=None))]
 fn verify_with_receipts(
@@ -121,12 +116,12 @@ fn verify_with_receipts(
 }
 
 /// Block after which state is read: number and hash of a committed one, or a built one.
-pub enum Block {
+pub enum StateBlock {
     Committed(BlockNumHash),
     Built(Arc<build::BuiltBlock>),
 }
 
-impl Block {
+impl StateBlock {
     pub fn parent(self) -> build::Parent {
         match self {
             Self::Committed(block) => build::Parent::Committed(block),
@@ -142,7 +137,7 @@ impl Block {
     }
 }
 
-impl<'a, 'py> FromPyObject<'a, 'py> for Block {
+impl<'a, 'py> FromPyObject<'a, 'py> for StateBlock {
     type Error = PyErr;
 
     fn extract(object: Borrowed<'a, 'py, PyAny>) -> PyResult<Self> {
@@ -156,12 +151,12 @@ impl<'a, 'py> FromPyObject<'a, 'py> for Block {
 }
 
 /// Block in which a message runs: the header row of a committed one, or a built one.
-pub enum Header {
+pub enum CallBase {
     Row(PyBackedBytes),
     Built(Arc<build::BuiltBlock>),
 }
 
-impl Header {
+impl CallBase {
     pub fn base(&self) -> Base<'_> {
         match self {
             Self::Row(row) => Base::Row(row),
@@ -170,7 +165,7 @@ impl Header {
     }
 }
 
-impl<'a, 'py> FromPyObject<'a, 'py> for Header {
+impl<'a, 'py> FromPyObject<'a, 'py> for CallBase {
     type Error = PyErr;
 
     fn extract(object: Borrowed<'a, 'py, PyAny>) -> PyResult<Self> {
@@ -181,15 +176,48 @@ impl<'a, 'py> FromPyObject<'a, 'py> for Header {
     }
 }
 
-/// Return the Keccak-256 hash, 32 bytes.
+/// Header row and body row of a block.
+pub type RowPair = (PyBackedBytes, PyBackedBytes);
+
+pub fn rows(pairs: &[RowPair]) -> Vec<Rows<'_>> {
+    pairs.iter().map(|(header, body)| (header.as_ref(), body.as_ref())).collect()
+}
+
+/// Return the built block and the refused transactions. `build` runs without the interpreter's lock.
+pub fn built(
+    py: Python<'_>,
+    transactions: &[PyBackedBytes],
+    senders: Option<Vec<Option<PyBackedBytes>>>,
+    build: impl FnOnce(&[Candidate<'_>]) -> Result<(build::BuiltBlock, Vec<Refused>), Error> + Send,
+) -> PyResult<(Py<BuiltBlock>, Vec<Refused>)> {
+    let senders = impersonated(senders, transactions.len())?;
+    let (block, refused) = inline_or_detached(py, false, || {
+        let candidate = |(encoded, impersonated)| Candidate { encoded, impersonated };
+        let encoded = transactions.iter().map(AsRef::as_ref);
+        let candidates: Vec<_> = encoded.zip(senders).map(candidate).collect();
+        build(&candidates)
+    })?;
+    Ok((Py::new(py, BuiltBlock::new(block))?, refused))
+}
+
+/// Return the impersonated sender of each of `count` transactions, or None for a signed one.
+fn impersonated(senders: Option<Vec<Option<PyBackedBytes>>>, count: usize) -> PyResult<Vec<Option<Address>>> {
+    let Some(senders) = senders else {
+        return Ok(vec![None; count]);
+    };
+    if senders.len() != count {
+        return Err(PyValueError::new_err(format!("{} senders for {count} transactions", senders.len())));
+    }
+    let read = |sender: Option<PyBackedBytes>| sender.map(|name| address("sender", &name)).transpose();
+    senders.into_iter().map(read).collect()
+}
+
 #[pyfunction]
 fn keccak256<'py>(py: Python<'py>, content: &[u8]) -> Bound<'py, PyBytes> {
     PyBytes::new(py, alloy_primitives::keccak256(content).as_slice())
 }
 
-pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
-    module.add_class::<BlockAttributes>()?;
-    module.add_class::<BuiltBlock>()?;
-    module.add_function(wrap_pyfunction!(verify_with_receipts, module)?)?;
-    module.add_function(wrap_pyfunction!(keccak256, module)?)
+register! {
+    classes: BlockAttributes, BuiltBlock;
+    functions: verify_with_receipts, keccak256;
 }

@@ -16,7 +16,6 @@ use crate::evm::chain_spec::Family;
 use crate::evm::environment::arbos;
 use crate::evm::{block, dump};
 
-/// Return the blocks before the first malformed one, and its error. Senders are recovered on all cores.
 #[pyfunction]
 #[pyo3(signature = (spec, encoded, *, with_unsigned=false))]
 fn decode_blocks(
@@ -36,13 +35,11 @@ fn decode_blocks(
     Ok((blocks, malformed.map(|invalid| exception(py, &invalid))))
 }
 
-/// Return a block from its stored rows.
 #[pyfunction]
 fn block_from_rows(spec: &ChainSpec, header: &[u8], body: &[u8]) -> PyResult<UnverifiedBlock> {
     guard(|| block::from_rows(&spec.0, header, body)).map(|block| UnverifiedBlock(Arc::new(block)))
 }
 
-/// Return the RLP of a block from another node's JSON.
 #[pyfunction]
 fn encode_json_block<'py>(
     py: Python<'py>,
@@ -56,15 +53,12 @@ fn encode_json_block<'py>(
     py.detach(encode).map(|encoded| PyBytes::new(py, &encoded))
 }
 
-/// Return the row of a block's receipts from another node's JSON.
 #[pyfunction]
 fn encode_json_receipts(py: Python<'_>, receipts: PyBackedBytes) -> PyResult<Bound<'_, PyBytes>> {
     let encode = || guard(|| block::encode_json_receipts(&receipts));
     py.detach(encode).map(|row| PyBytes::new(py, &row))
 }
 
-/// Return the row of a block's receipts from another node's JSON, if the header in the block's RLP commits to
-/// them.
 #[pyfunction]
 #[pyo3(signature = (block, receipts, family="ethereum"))]
 fn encode_proved_receipts<'py>(
@@ -78,7 +72,6 @@ fn encode_proved_receipts<'py>(
     Ok(PyBytes::new(py, &row))
 }
 
-/// Return number, hash and parent's hash of the header in another node's JSON of a block.
 #[pyfunction]
 fn read_json_header<'py>(
     py: Python<'py>,
@@ -89,7 +82,6 @@ fn read_json_header<'py>(
     Ok((header.number, PyBytes::new(py, hash.as_slice()), PyBytes::new(py, parent.as_slice())))
 }
 
-/// Return the fork whose EVM rules ArbOS has at a block of another node's JSON.
 #[pyfunction]
 fn arbos_fork(block: &[u8]) -> PyResult<&'static str> {
     Ok(arbos::fork_name(&guard(|| block::read_json_header(block))?))
@@ -98,7 +90,6 @@ fn arbos_fork(block: &[u8]) -> PyResult<&'static str> {
 /// Account of a dump: address, nonce, balance and code in hex, slots as JSON text.
 type Dumped<'py> = (Bound<'py, PyBytes>, u64, String, String, Bound<'py, PyBytes>);
 
-/// Return the accounts of a state dump in anvil's format.
 #[pyfunction]
 fn read_dump(py: Python<'_>, text: PyBackedBytes) -> PyResult<Vec<Dumped<'_>>> {
     let read = || {
@@ -120,14 +111,12 @@ pub struct Payload(block::Payload);
 
 #[pymethods]
 impl Payload {
-    /// Parse the JSON of a payload.
     #[new]
     fn new(py: Python<'_>, text: &[u8]) -> PyResult<Self> {
         let read = py.detach(|| guard(|| Ok(block::Payload::read(text))))?;
         read.map(Self).map_err(PyValueError::new_err)
     }
 
-    /// Return the version of the payload's structure, 1 for Paris.
     #[getter]
     fn version(&self) -> u8 {
         self.0.version as u8
@@ -143,7 +132,6 @@ impl Payload {
         self.0.timestamp()
     }
 
-    /// Return the payload's `blockHash` as sent, 32 bytes; not verified.
     #[getter]
     fn block_hash<'py>(&self, py: Python<'py>) -> Bound<'py, PyBytes> {
         PyBytes::new(py, self.0.block_hash().as_slice())
@@ -154,7 +142,6 @@ impl Payload {
         PyBytes::new(py, self.0.parent_hash().as_slice())
     }
 
-    /// Return the payload's block, or the exception for the rule that it breaks, not raised.
     #[pyo3(signature = (spec, *, parent_beacon_block_root=None, requests=None))]
     fn block(
         &self,
@@ -174,14 +161,8 @@ impl Payload {
     }
 }
 
-pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
-    module.add_class::<Payload>()?;
-    module.add_function(wrap_pyfunction!(decode_blocks, module)?)?;
-    module.add_function(wrap_pyfunction!(block_from_rows, module)?)?;
-    module.add_function(wrap_pyfunction!(read_dump, module)?)?;
-    module.add_function(wrap_pyfunction!(encode_proved_receipts, module)?)?;
-    module.add_function(wrap_pyfunction!(read_json_header, module)?)?;
-    module.add_function(wrap_pyfunction!(arbos_fork, module)?)?;
-    module.add_function(wrap_pyfunction!(encode_json_block, module)?)?;
-    module.add_function(wrap_pyfunction!(encode_json_receipts, module)?)
+register! {
+    classes: Payload;
+    functions: decode_blocks, block_from_rows, read_dump, encode_proved_receipts, read_json_header,
+        arbos_fork, encode_json_block, encode_json_receipts;
 }

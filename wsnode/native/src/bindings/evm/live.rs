@@ -21,8 +21,8 @@ use crate::engine::Engine;
 use crate::error::Error;
 use crate::evm::build::Base;
 use crate::evm::call::{self, CallEnv, CallSite, Layer, Overrides, WorkBudget};
-use crate::evm::live::{self, Bounds, ListId, LiveTable, Ran, Ready, Surroundings};
-use crate::state::{collecting_misses, Bounds as StateBounds, ChangedKeys, Miss, StateError};
+use crate::evm::live::{self, ListId, LiveBounds, LiveTable, Ran, Ready, Surroundings};
+use crate::state::{collecting_misses, Bounds, ChangedKeys, Miss, StateError};
 
 const LIMIT_EXCEEDED: i64 = -32005;
 const INTERNAL: i64 = -32603;
@@ -60,15 +60,16 @@ impl LiveCalls {
     #[new]
     #[pyo3(signature = (*, gas, gas_blocks, reads, bytes, all_bytes))]
     fn new(gas: u64, gas_blocks: u64, reads: usize, bytes: usize, all_bytes: &LiveBytes) -> Self {
-        Self(Mutex::new(LiveTable::new(Bounds { gas, gas_blocks, reads, bytes }, Arc::clone(&all_bytes.0))))
+        Self(Mutex::new(LiveTable::new(
+            LiveBounds { gas, gas_blocks, reads, bytes },
+            Arc::clone(&all_bytes.0),
+        )))
     }
 
-    /// Return whether there is room for the calls of a subscription.
     fn admits(&self, messages: Vec<PyRef<'_, Message>>) -> bool {
         self.table().admits(messages.iter().map(|message| &message.0))
     }
 
-    /// Add the calls of a client's subscription, and return the number of their list.
     fn add(&self, messages: Vec<PyRef<'_, Message>>, client: u64) -> ListId {
         let messages = messages.iter().map(|message| call::Message { nonce: None, ..message.0.clone() });
         self.table().add(messages.collect(), client)
@@ -78,18 +79,10 @@ impl LiveCalls {
         self.table().remove(list);
     }
 
-    /// Return if all values of the state that the calls read last are known after a block.
-    ///
-    /// It is for chains whose states other nodes prove. The error names about `most` unknown values, and the
-    /// next time those of other calls.
     fn require_proved(&self, py: Python<'_>, state: &State, header: &[u8], most: usize) -> PyResult<()> {
         py.detach(|| guard(|| self.require_proved_after(&state.0, header, most)))
     }
 
-    /// Go on to the state after a block. The state of `step` is that after block `since`.
-    ///
-    /// The changes since are in lists of at most `changes` bytes, or follow from proved values. Otherwise
-    /// everything may have changed.
     #[pyo3(signature = (state, header, *, since, step, changes))]
     fn step(
         &self,
@@ -107,7 +100,6 @@ impl LiveCalls {
         py.detach(|| guard(|| self.step_to(&state.0, header, (since, step), changes)))
     }
 
-    /// Run due calls for some seconds on the state of the last step.
     #[pyo3(signature = (state, header, *, slice_seconds, call_seconds, cancel))]
     fn run(
         &self,
@@ -122,18 +114,14 @@ impl LiveCalls {
         py.detach(|| guard(|| self.run_due(&state.0, header, time)))
     }
 
-    /// Pin the lists that are too late to the last step, and return whether there are any.
     fn pin_late(&self) -> bool {
         self.table().pin_late()
     }
 
-    /// Unpin all lists.
     fn unpin(&self) {
         self.table().unpin();
     }
 
-    /// Run calls of pinned lists for some seconds on the state of their step, and return true once there is
-    /// none.
     #[pyo3(signature = (state, header, *, slice_seconds, call_seconds, cancel))]
     fn run_late(
         &self,
@@ -148,13 +136,10 @@ impl LiveCalls {
         py.detach(|| guard(|| self.run_late_due(&state.0, header, time)))
     }
 
-    /// Return the pinned lists whose calls have all ended since the last time, in the form of `take_ready`.
     fn take_late_ready<'py>(&self, py: Python<'py>) -> Vec<ReadyTuple<'py>> {
         ready_tuples(py, self.table().take_late_ready())
     }
 
-    /// Return the digests of a list's outcomes after a block, from index `start` on, as many as there was
-    /// time for.
     #[pyo3(signature = (state, header, list, start, *, slice_seconds, call_seconds, cancel))]
     #[expect(clippy::too_many_arguments, reason = "each is one of Python's")]
     fn digests<'py>(
@@ -173,32 +158,23 @@ impl LiveCalls {
         Ok(PyBytes::new(py, &found))
     }
 
-    /// Make the calls run again that lacked values of the state.
     fn retry_lacking(&self) {
         self.table().retry_lacking();
     }
 
-    /// End the calls that lack values with an error.
     fn fail_lacking(&self, code: i64, message: &str) {
         self.table().fail_lacking(code, message);
     }
 
-    /// Return the lists that have become complete and differ from the entries sent before.
-    ///
-    /// Each has the last step after which it was complete, the entries to send, and the digests sent before;
-    /// the last two only if something was sent before.
     fn take_ready<'py>(&self, py: Python<'py>) -> Vec<ReadyTuple<'py>> {
         ready_tuples(py, self.table().take_ready())
     }
 
-    /// Return the number of the last step.
     #[getter]
     fn steps(&self) -> u64 {
         self.table().steps()
     }
 
-    /// Return the number of the last step (of those counted by `steps`) after which the subscribers to a list
-    /// of calls had all its outcomes; None before the first one.
     fn complete_since(&self, list: ListId) -> Option<u64> {
         self.table().complete_since(list)
     }
@@ -207,12 +183,10 @@ impl LiveCalls {
         self.table().is_complete(list)
     }
 
-    /// Return the digests of the outcomes that a list's subscribers were sent last.
     fn told<'py>(&self, py: Python<'py>, list: ListId) -> Bound<'py, PyBytes> {
         PyBytes::new(py, &self.table().told(list))
     }
 
-    /// Return the entries of a list whose outcomes have other digests than these, joined by commas.
     fn changes<'py>(&self, py: Python<'py>, list: ListId, digests: &[u8]) -> Bound<'py, PyBytes> {
         PyBytes::new(py, &self.table().changes(list, digests))
     }
@@ -222,7 +196,6 @@ impl LiveCalls {
         self.table().has_due()
     }
 
-    /// Return whether a list is too late.
     #[getter]
     fn is_too_late(&self) -> bool {
         self.table().is_too_late()
@@ -298,7 +271,7 @@ impl LiveCalls {
         limit: usize,
     ) -> Result<Vec<ChangedKeys>, StateError> {
         if engine.reader.block_states().is_none() {
-            return engine.reader.changed_keys(since.number, now, StateBounds::back(None, limit));
+            return engine.reader.changed_keys(since.number, now, Bounds::back(None, limit));
         }
         let places = self.table().places();
         Ok(live::differing(&engine.reader.at(since)?, &engine.reader.at(now)?, &places))
@@ -425,7 +398,6 @@ fn require_known(misses: Vec<Miss>) -> Result<(), Error> {
     }
 }
 
-pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
-    module.add_class::<LiveBytes>()?;
-    module.add_class::<LiveCalls>()
+register! {
+    classes: LiveBytes, LiveCalls;
 }

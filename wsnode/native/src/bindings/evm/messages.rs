@@ -102,8 +102,6 @@ pub struct Success {
     output: Bytes,
     #[pyo3(get)]
     gas_used: u64,
-    #[pyo3(get)]
-    gas_refunded: u64,
 }
 
 #[pymethods]
@@ -146,8 +144,8 @@ pub struct Interrupted {
 /// Return the Python object for an outcome.
 pub fn outcome(py: Python<'_>, outcome: call::Outcome) -> PyResult<Py<PyAny>> {
     Ok(match outcome {
-        call::Outcome::Success { output, gas_used, gas_refunded, .. } => {
-            Py::new(py, Success { output, gas_used, gas_refunded })?.into_any()
+        call::Outcome::Success { output, gas_used, .. } => {
+            Py::new(py, Success { output, gas_used })?.into_any()
         }
         call::Outcome::Revert { output, gas_used } => Py::new(py, Revert { output, gas_used })?.into_any(),
         call::Outcome::Halt { reason, gas_used } => Py::new(py, Halt { reason, gas_used })?.into_any(),
@@ -155,33 +153,23 @@ pub fn outcome(py: Python<'_>, outcome: call::Outcome) -> PyResult<Py<PyAny>> {
     })
 }
 
-/// Return the error message of a reverted call.
 #[pyfunction]
 fn revert_message(output: &[u8]) -> String {
     call::revert_message(output)
 }
 
-/// Return the error message of a call that cannot begin.
 #[pyfunction]
 fn with_supplied_gas(reason: &str, gas: u64) -> String {
     call::with_supplied_gas(reason, gas)
 }
 
-/// Return the maximum gas of a call: `blocks` times its block's gas limit, at most 2^63 - 1.
 #[pyfunction]
 #[pyo3(signature = (gas_limit, blocks, /))]
 fn call_gas_cap(gas_limit: u64, blocks: u64) -> u64 {
     call::gas_cap(gas_limit, blocks)
 }
 
-pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
-    module.add_class::<Message>()?;
-    module.add_class::<CancelFlag>()?;
-    module.add_class::<Success>()?;
-    module.add_class::<Revert>()?;
-    module.add_class::<Halt>()?;
-    module.add_class::<Interrupted>()?;
-    module.add_function(wrap_pyfunction!(revert_message, module)?)?;
-    module.add_function(wrap_pyfunction!(with_supplied_gas, module)?)?;
-    module.add_function(wrap_pyfunction!(call_gas_cap, module)?)
+register! {
+    classes: Message, CancelFlag, Success, Revert, Halt, Interrupted;
+    functions: revert_message, with_supplied_gas, call_gas_cap;
 }

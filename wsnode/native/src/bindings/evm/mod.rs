@@ -7,6 +7,7 @@ mod live;
 pub mod messages;
 mod parity;
 mod pool;
+mod proofs;
 mod signing;
 mod simulate;
 pub mod spec;
@@ -15,6 +16,7 @@ mod state_verification;
 mod tracing;
 mod witness;
 
+use alloy_eips::eip4844::DATA_GAS_PER_BLOB;
 use pyo3::prelude::*;
 
 use super::errors;
@@ -22,6 +24,7 @@ use crate::evm::call::install_crypto;
 
 pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     install_crypto();
+    module.add("GAS_PER_BLOB", DATA_GAS_PER_BLOB)?;
     errors::register(module)?;
     blocks::register(module)?;
     building::register(module)?;

@@ -7,11 +7,11 @@ use pyo3::types::PyBytes;
 use pyo3::IntoPyObjectExt;
 use serde::de::DeserializeOwned;
 
-use super::building::Header;
+use super::building::{CallBase, RowPair};
 use super::messages::{CancelFlag, Message};
 use super::spec::ChainSpec;
 use super::state::State;
-use super::tracing::{limits, traced, word, BlockRows};
+use super::tracing::{limits, traced, word};
 use crate::bindings::errors::{guard, guard_collecting_misses};
 use crate::bindings::numbers::{address, Number};
 use crate::engine::Rows;
@@ -22,14 +22,13 @@ fn parse<T: DeserializeOwned>(text: &[u8]) -> PyResult<T> {
     serde_json::from_slice(text).map_err(|reason| PyValueError::new_err(format!("options: {reason}")))
 }
 
-/// Return the traces of a transaction as JSON in the requested form, or a word if there are none.
 #[pyfunction]
 #[pyo3(signature = (state, rows, form, *, index, seconds, size, cancel))]
 #[expect(clippy::too_many_arguments, reason = "each is a choice of the caller")]
 fn parity_transaction(
     py: Python<'_>,
     state: &State,
-    rows: BlockRows,
+    rows: RowPair,
     form: &[u8],
     index: usize,
     seconds: f64,
@@ -42,13 +41,12 @@ fn parity_transaction(
     traced(py, result)
 }
 
-/// Return outputs and traces of these types of all transactions of a block, as a JSON array.
 #[pyfunction]
 #[pyo3(signature = (state, rows, types, *, seconds, size, cancel))]
 fn parity_block(
     py: Python<'_>,
     state: &State,
-    rows: BlockRows,
+    rows: RowPair,
     types: &[u8],
     seconds: f64,
     size: usize,
@@ -60,14 +58,13 @@ fn parity_block(
     traced(py, result)
 }
 
-/// Return the matching traces of a block, joined by commas, and the number found, skipped ones included.
 #[pyfunction]
 #[pyo3(signature = (state, rows, filter, *, skip, count, seconds, size, cancel))]
 #[expect(clippy::too_many_arguments, reason = "each is a choice of the caller")]
 fn parity_filter(
     py: Python<'_>,
     state: &State,
-    rows: BlockRows,
+    rows: RowPair,
     filter: &[u8],
     skip: usize,
     count: usize,
@@ -85,13 +82,12 @@ fn parity_filter(
     }
 }
 
-/// Return the indices of a block's transactions in whose traces an account occurs.
 #[pyfunction]
 #[pyo3(signature = (state, rows, account, *, seconds, size, cancel))]
 fn parity_touching(
     py: Python<'_>,
     state: &State,
-    rows: BlockRows,
+    rows: RowPair,
     account: &[u8],
     seconds: f64,
     size: usize,
@@ -106,14 +102,12 @@ fn parity_touching(
     }
 }
 
-/// Return the hash of the transaction of a block that created a contract, and the address of its creator, or
-/// None.
 #[pyfunction]
 #[pyo3(signature = (state, rows, account, *, seconds, size, cancel))]
 fn parity_creator(
     py: Python<'_>,
     state: &State,
-    rows: BlockRows,
+    rows: RowPair,
     account: &[u8],
     seconds: f64,
     size: usize,
@@ -131,16 +125,14 @@ fn parity_creator(
     }
 }
 
-/// Return the rewards of a block in wei: its own miner's first, then its ommers'; none since the merge.
 #[pyfunction]
-fn block_rewards(spec: &ChainSpec, rows: BlockRows) -> PyResult<Vec<Number>> {
+fn block_rewards(spec: &ChainSpec, rows: RowPair) -> PyResult<Vec<Number>> {
     let paid = guard(|| parity::rewards(&spec.0, (&rows.0, &rows.1)))?;
     Ok(paid.into_iter().map(|reward| Number(reward.value)).collect())
 }
 
 type TracedMessage<'py> = (PyRef<'py, Message>, PyBackedBytes);
 
-/// Return the results of messages that run one after the other after a block, each with traces of its types.
 #[pyfunction]
 #[pyo3(signature = (
     state, header, calls, *, gas_cap, seconds, size, cancel, state_overrides=None, block_overrides=None
@@ -149,7 +141,7 @@ type TracedMessage<'py> = (PyRef<'py, Message>, PyBackedBytes);
 fn parity_calls(
     py: Python<'_>,
     state: &State,
-    header: Header,
+    header: CallBase,
     calls: Vec<TracedMessage<'_>>,
     gas_cap: u64,
     seconds: f64,
@@ -179,14 +171,13 @@ fn parity_calls(
     }
 }
 
-/// Return the results of a signed transaction after a block, with traces of these types.
 #[pyfunction]
 #[pyo3(signature = (state, header, encoded, types, *, seconds, size, cancel))]
 #[expect(clippy::too_many_arguments, reason = "each is a choice of the caller")]
 fn parity_raw(
     py: Python<'_>,
     state: &State,
-    header: Header,
+    header: CallBase,
     encoded: PyBackedBytes,
     types: &[u8],
     seconds: f64,
@@ -204,13 +195,7 @@ fn parity_raw(
     traced(py, result)
 }
 
-pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
-    module.add_function(wrap_pyfunction!(parity_transaction, module)?)?;
-    module.add_function(wrap_pyfunction!(parity_block, module)?)?;
-    module.add_function(wrap_pyfunction!(parity_filter, module)?)?;
-    module.add_function(wrap_pyfunction!(parity_touching, module)?)?;
-    module.add_function(wrap_pyfunction!(parity_creator, module)?)?;
-    module.add_function(wrap_pyfunction!(parity_calls, module)?)?;
-    module.add_function(wrap_pyfunction!(parity_raw, module)?)?;
-    module.add_function(wrap_pyfunction!(block_rewards, module)?)
+register! {
+    functions: parity_transaction, parity_block, parity_filter, parity_touching, parity_creator, parity_calls,
+        parity_raw, block_rewards;
 }

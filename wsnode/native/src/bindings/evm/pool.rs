@@ -31,13 +31,11 @@ impl PooledTransaction {
 
 #[pymethods]
 impl PooledTransaction {
-    /// Decode an envelope, or a blob transaction's envelope with its blobs.
     #[new]
     fn new(spec: &ChainSpec, encoded: &[u8]) -> PyResult<Self> {
         guard(|| pool::PooledTransaction::decode(&spec.0, encoded)).map(|found| Self(Arc::new(found)))
     }
 
-    /// Decode an unsigned envelope, whose placeholder names the sender.
     #[staticmethod]
     fn impersonated(spec: &ChainSpec, encoded: &[u8]) -> PyResult<Self> {
         guard(|| pool::PooledTransaction::decode_impersonated(&spec.0, encoded))
@@ -64,7 +62,6 @@ impl PooledTransaction {
         self.envelope().nonce()
     }
 
-    /// Return the recipient, or None if it creates a contract.
     #[getter]
     fn to<'py>(&self, py: Python<'py>) -> Option<Bound<'py, PyBytes>> {
         self.envelope().to().map(|to| PyBytes::new(py, to.as_slice()))
@@ -80,7 +77,6 @@ impl PooledTransaction {
         self.envelope().gas_limit()
     }
 
-    /// Return the highest fee in wei per gas: the gas price if the transaction has only that.
     #[getter]
     fn max_fee(&self) -> Number {
         Number(U256::from(self.envelope().max_fee_per_gas()))
@@ -109,13 +105,11 @@ impl PooledTransaction {
         self.envelope().ty()
     }
 
-    /// Return the length of the client's bytes, blobs included.
     #[getter]
     fn size(&self) -> usize {
         self.0.size
     }
 
-    /// Return the envelope as a block holds it, without blobs.
     #[getter]
     fn encoded<'py>(&self, py: Python<'py>) -> Bound<'py, PyBytes> {
         PyBytes::new(py, &self.0.encoded)
@@ -126,7 +120,6 @@ impl PooledTransaction {
         PyBytes::new(py, self.envelope().input())
     }
 
-    /// Return the signers of authorizations, without those of invalid signatures.
     #[getter]
     fn authorities<'py>(&self, py: Python<'py>) -> Vec<Bound<'py, PyBytes>> {
         let list = self.envelope().authorization_list().unwrap_or_default();
@@ -134,8 +127,6 @@ impl PooledTransaction {
         authorities.map(|authority| PyBytes::new(py, authority.as_slice())).collect()
     }
 
-    /// Return the blobs that were checked and kept, each with its hash, commitment and proofs. They are not
-    /// kept any longer.
     fn take_blobs<'py>(&self, py: Python<'py>) -> Vec<BlobTuple<'py>> {
         let bytes = |bytes: &[u8]| PyBytes::new(py, bytes);
         let taken = py.detach(|| self.0.take_blobs());
@@ -147,20 +138,17 @@ impl PooledTransaction {
         taken.iter().map(each).collect()
     }
 
-    /// Return the chain id of the transaction, or None if it is valid on any chain.
     #[getter]
     fn chain_id(&self) -> Option<u64> {
         self.envelope().chain_id()
     }
 
-    /// Return whether the signature contains the chain id.
     #[getter]
     fn is_replay_protected(&self) -> bool {
         self.envelope().chain_id().is_some()
     }
 }
 
-/// Refuse a transaction that no block after `header` could hold, or against the pool's own terms.
 #[pyfunction]
 #[pyo3(signature = (
     spec, header, transaction, *, minimum_tip=0, was_included=false, keeps_blobs=false, gas_limit=None
@@ -189,21 +177,18 @@ fn check_transaction(
     }
 }
 
-/// Return the KZG proof of a whole blob, 48 bytes.
 #[pyfunction]
 fn blob_proof<'py>(py: Python<'py>, blob: &[u8], commitment: &[u8]) -> PyResult<Bound<'py, PyBytes>> {
     let proof = py.detach(|| guard(|| pool::blob_proof(blob, commitment)))?;
     Ok(PyBytes::new(py, proof.as_slice()))
 }
 
-/// Return the KZG proofs of a blob's cells, 48 bytes each.
 #[pyfunction]
 fn cell_proofs<'py>(py: Python<'py>, blob: &[u8]) -> PyResult<Vec<Bound<'py, PyBytes>>> {
     let proofs = py.detach(|| guard(|| pool::cell_proofs(blob)))?;
     Ok(proofs.iter().map(|proof| PyBytes::new(py, proof.as_slice())).collect())
 }
 
-/// Return the cells of a blob, one after another.
 #[pyfunction]
 fn blob_cells<'py>(py: Python<'py>, blob: &[u8]) -> PyResult<Bound<'py, PyBytes>> {
     let cells = py.detach(|| guard(|| pool::cells(blob)))?;
@@ -220,11 +205,7 @@ fn render_pooled_transaction<'py>(
         .map(|(bytes, ())| bytes)
 }
 
-pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
-    module.add_class::<PooledTransaction>()?;
-    module.add_function(wrap_pyfunction!(blob_cells, module)?)?;
-    module.add_function(wrap_pyfunction!(blob_proof, module)?)?;
-    module.add_function(wrap_pyfunction!(cell_proofs, module)?)?;
-    module.add_function(wrap_pyfunction!(check_transaction, module)?)?;
-    module.add_function(wrap_pyfunction!(render_pooled_transaction, module)?)
+register! {
+    classes: PooledTransaction;
+    functions: blob_cells, blob_proof, cell_proofs, check_transaction, render_pooled_transaction;
 }

@@ -11,7 +11,6 @@ use crate::bindings::numbers::{address, hash, Number};
 use crate::evm::block;
 use crate::evm::sign::{self, Draft, OfferedPrice};
 
-/// Return the envelope of a transaction signed with `secret`. Its members decide its type.
 #[pyfunction]
 #[pyo3(signature = (
     secret, *, chain_id, nonce, to, value, input, gas, max_fee=None, max_priority_fee=None, gas_price=None,
@@ -40,7 +39,6 @@ fn sign_transaction<'py>(
     guard(|| sign::sign(secret, draft)).map(|bytes| PyBytes::new(py, &bytes))
 }
 
-/// Return the envelope of an impersonated sender's transaction, with a placeholder in place of the signature.
 #[pyfunction]
 #[pyo3(signature = (
     sender, *, chain_id, nonce, to, value, input, gas, max_fee=None, max_priority_fee=None, gas_price=None,
@@ -69,7 +67,6 @@ fn unsigned_transaction<'py>(
     guard(|| sign::impersonate(sender, draft)).map(|bytes| PyBytes::new(py, &bytes))
 }
 
-/// Return the sender in the placeholder of an encoded transaction, or None if it is signed.
 #[pyfunction]
 fn impersonated_sender<'py>(py: Python<'py>, encoded: &[u8]) -> PyResult<Option<Bound<'py, PyBytes>>> {
     let named = guard(|| {
@@ -117,40 +114,31 @@ fn draft(
     })
 }
 
-/// Return the signature of a message (EIP-191), 65 bytes: r, s, and 27 or 28.
 #[pyfunction]
 fn sign_message<'py>(py: Python<'py>, secret: &[u8], message: &[u8]) -> PyResult<Bound<'py, PyBytes>> {
     let secret = hash("secret", secret)?;
     guard(|| sign::sign_message(secret, message)).map(|bytes| PyBytes::new(py, &bytes))
 }
 
-/// Return the signature of a hash without a prefix, 65 bytes: r, s, and 27 or 28.
 #[pyfunction]
 fn sign_digest<'py>(py: Python<'py>, secret: &[u8], digest: &[u8]) -> PyResult<Bound<'py, PyBytes>> {
     let (secret, digest) = (hash("secret", secret)?, hash("digest", digest)?);
     guard(|| sign::sign_digest(secret, digest)).map(|bytes| PyBytes::new(py, &bytes))
 }
 
-/// Return the compressed public key of a secret, 33 bytes.
 #[pyfunction]
 fn public_key_of<'py>(py: Python<'py>, secret: &[u8]) -> PyResult<Bound<'py, PyBytes>> {
     let secret = hash("secret", secret)?;
     guard(|| sign::public_key_of(secret)).map(|found| PyBytes::new(py, &found))
 }
 
-/// Return the address of a secret's public key.
 #[pyfunction]
 fn address_of<'py>(py: Python<'py>, secret: &[u8]) -> PyResult<Bound<'py, PyBytes>> {
     let secret = hash("secret", secret)?;
     guard(|| sign::address_of(secret)).map(|found| PyBytes::new(py, found.as_slice()))
 }
 
-pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
-    module.add_function(wrap_pyfunction!(sign_transaction, module)?)?;
-    module.add_function(wrap_pyfunction!(unsigned_transaction, module)?)?;
-    module.add_function(wrap_pyfunction!(impersonated_sender, module)?)?;
-    module.add_function(wrap_pyfunction!(sign_message, module)?)?;
-    module.add_function(wrap_pyfunction!(sign_digest, module)?)?;
-    module.add_function(wrap_pyfunction!(public_key_of, module)?)?;
-    module.add_function(wrap_pyfunction!(address_of, module)?)
+register! {
+    functions: sign_transaction, unsigned_transaction, impersonated_sender, sign_message, sign_digest,
+        public_key_of, address_of;
 }

@@ -19,13 +19,11 @@ enum MessageOrRefusal<'py> {
     Refusal(String),
 }
 
-type Overrides = Option<PyBackedBytes>;
-type BlockTuple<'py> = (Overrides, Overrides, Vec<MessageOrRefusal<'py>>);
+type OverridesText = Option<PyBackedBytes>;
+type BlockTuple<'py> = (OverridesText, OverridesText, Vec<MessageOrRefusal<'py>>);
 
 #[pymethods]
 impl Simulation {
-    /// Parse a simulation. Blocks are tuples of block overrides and state overrides, both JSON, and calls.
-    /// Other threads run meanwhile, because thousands of overridden slots take 10 ms.
     #[new]
     #[pyo3(signature = (blocks, *, gas_cap, validation, trace_transfers, full_transactions))]
     fn new(
@@ -38,6 +36,7 @@ impl Simulation {
     ) -> PyResult<Self> {
         let blocks: Vec<_> =
             blocks.into_iter().map(|(own, state, calls)| (own, state, taken(calls))).collect();
+        // Thousands of overridden slots take 10 ms.
         let blocks = py.detach(|| guard(|| blocks.into_iter().map(block).collect::<Result<_, Error>>()))?;
         let options = SimulationOptions {
             is_strict: validation,
@@ -57,10 +56,10 @@ fn taken(calls: Vec<MessageOrRefusal<'_>>) -> Vec<Call> {
     taken.collect()
 }
 
-fn block((overrides, state, calls): (Overrides, Overrides, Vec<Call>)) -> Result<Block, Error> {
+fn block((overrides, state, calls): (OverridesText, OverridesText, Vec<Call>)) -> Result<Block, Error> {
     Block::parse(overrides.as_deref(), state.as_deref(), calls)
 }
 
-pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
-    module.add_class::<Simulation>()
+register! {
+    classes: Simulation;
 }

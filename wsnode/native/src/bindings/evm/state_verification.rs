@@ -11,7 +11,7 @@ use crate::state::{StateError, Watcher};
 /// Entries of a table between two calls of Python.
 const STRIDE: u64 = 4096;
 
-type Root<'py> = Bound<'py, PyBytes>;
+type RootBytes<'py> = Bound<'py, PyBytes>;
 
 /// Caller of Python's functions for progress and faults.
 struct Caller {
@@ -47,7 +47,6 @@ impl Watcher for Caller {
     }
 }
 
-/// Return the number of the head, and how many accounts, slots, nodes and codes were inspected.
 #[pyfunction]
 #[pyo3(signature = (state, progress, fault, /))]
 fn inspect_state(
@@ -68,7 +67,6 @@ fn inspect_state(
     Ok((found.head.number, [found.accounts, found.slots, found.nodes, found.codes]))
 }
 
-/// Return the number of the earliest block to which the state was taken back.
 #[pyfunction]
 #[pyo3(signature = (state, first, nodes, progress, fault, /))]
 fn inspect_past(
@@ -84,7 +82,6 @@ fn inspect_past(
     caller.raised.map_or(reached, Err)
 }
 
-/// Return number, hash, state root and the header's state root of blocks from `first` on.
 #[pyfunction]
 #[pyo3(signature = (state, first, limit, /))]
 fn state_blocks<'py>(
@@ -92,7 +89,7 @@ fn state_blocks<'py>(
     state: &State,
     first: u64,
     limit: usize,
-) -> PyResult<Vec<(u64, Root<'py>, Root<'py>, Root<'py>)>> {
+) -> PyResult<Vec<(u64, RootBytes<'py>, RootBytes<'py>, RootBytes<'py>)>> {
     let blocks = py.detach(|| guard(|| Ok(state.0.reader.blocks(first, limit)?)))?;
     let bytes = |hash: alloy_primitives::B256| PyBytes::new(py, hash.as_slice());
     let tuple = |(block, own): (crate::state::Head, _)| {
@@ -101,8 +98,6 @@ fn state_blocks<'py>(
     Ok(blocks.into_iter().map(tuple).collect())
 }
 
-pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
-    module.add_function(wrap_pyfunction!(inspect_state, module)?)?;
-    module.add_function(wrap_pyfunction!(inspect_past, module)?)?;
-    module.add_function(wrap_pyfunction!(state_blocks, module)?)
+register! {
+    functions: inspect_state, inspect_past, state_blocks;
 }

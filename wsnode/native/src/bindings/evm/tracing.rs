@@ -2,11 +2,10 @@
 
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
-use pyo3::pybacked::PyBackedBytes;
 use pyo3::types::PyBytes;
 use pyo3::IntoPyObjectExt;
 
-use super::building::Header;
+use super::building::{CallBase, RowPair};
 use super::messages::{console_tuple, outcome, CancelFlag, Message};
 use super::state::State;
 use crate::bindings::errors::{guard, guard_collecting_misses};
@@ -16,7 +15,6 @@ use crate::evm::access_list;
 use crate::evm::call::{Outcome, Overrides};
 use crate::evm::trace::{self, Stopped, TraceCallSite, TraceLimits, TraceOptions, Traced};
 
-/// Return the access list of a message as JSON, the gas used with it, and the reason if the message fails.
 #[pyfunction]
 #[pyo3(signature = (
     state, header, message, *, gas_cap, nonce=None, cancel=None, state_overrides=None
@@ -25,17 +23,16 @@ use crate::evm::trace::{self, Stopped, TraceCallSite, TraceLimits, TraceOptions,
 fn create_access_list(
     py: Python<'_>,
     state: &State,
-    header: Header,
-    message: PyRef<'_, Message>,
+    header: CallBase,
+    message: &Message,
     gas_cap: u64,
     nonce: Option<u64>,
     cancel: Option<PyRef<'_, CancelFlag>>,
     state_overrides: Option<&[u8]>,
 ) -> PyResult<Py<PyAny>> {
     let overrides = guard(|| Overrides::parse(state_overrides, None))?;
-    let message = &message.0;
-    let listed = state.run(py, &header, overrides, None, cancel, |site, work_budget| {
-        access_list::create_access_list(site, message, nonce, gas_cap, work_budget)
+    let (listed, _) = state.run(py, &header, overrides, None, cancel, |site, work_budget| {
+        access_list::create_access_list(site, &message.0, nonce, gas_cap, work_budget)
     })?;
     let (gas_used, failure) = match listed.outcome {
         Outcome::Success { gas_used, .. } => (gas_used, None),
@@ -46,8 +43,6 @@ fn create_access_list(
     let list = guard(|| serde_json::to_vec(&listed.list).map_err(Error::internal))?;
     (PyBytes::new(py, &list), gas_used, failure).into_py_any(py)
 }
-
-pub type BlockRows = (PyBackedBytes, PyBackedBytes);
 
 /// Return the limits of a trace: seconds for each transaction, and bytes of text in all.
 pub fn limits(seconds: f64, size: usize, cancel: &CancelFlag) -> TraceLimits {
@@ -75,14 +70,13 @@ pub fn word(stopped: Stopped) -> &'static str {
     }
 }
 
-/// Return the trace of a transaction of a block as JSON, or of all of them, or a word if there is none.
 #[pyfunction]
 #[pyo3(signature = (state, rows, options, *, index, seconds, size, cancel))]
 #[expect(clippy::too_many_arguments, reason = "each is a choice of the caller")]
 fn trace_block(
     py: Python<'_>,
     state: &State,
-    rows: BlockRows,
+    rows: RowPair,
     options: &[u8],
     index: Option<usize>,
     seconds: f64,
@@ -100,7 +94,6 @@ fn trace_block(
     traced(py, result)
 }
 
-/// Return the trace of a message after a block, or after a number of its transactions.
 #[pyfunction]
 #[pyo3(signature = (
     state, rows, message, options, *, gas_cap, seconds, size, cancel, transactions=None, state_overrides=None,
@@ -110,8 +103,8 @@ fn trace_block(
 fn trace_call(
     py: Python<'_>,
     state: &State,
-    rows: BlockRows,
-    message: PyRef<'_, Message>,
+    rows: RowPair,
+    message: &Message,
     options: &[u8],
     gas_cap: u64,
     seconds: f64,
@@ -123,24 +116,22 @@ fn trace_call(
 ) -> PyResult<Py<PyAny>> {
     let (engine, options, limits) = (&state.0, parse(options)?, limits(seconds, size, &cancel));
     let overrides = guard(|| Overrides::parse(state_overrides, block_overrides))?;
-    let (message, rows): (_, Rows<'_>) = (&message.0, (&rows.0, &rows.1));
+    let rows: Rows<'_> = (&rows.0, &rows.1);
     let result = py.detach(|| {
         guard_collecting_misses(|| {
             let site = TraceCallSite { rows, transactions, overrides, gas_cap };
-            trace::trace_call(engine, site, message, &options, &limits)
+            trace::trace_call(engine, site, &message.0, &options, &limits)
         })
     })?;
     traced(py, result)
 }
 
-/// Return the console messages of each transaction of a block, and the number of dropped ones; None after a
-/// cancellation.
 #[pyfunction]
 #[pyo3(signature = (state, rows, *, cancel))]
 fn console_messages(
     py: Python<'_>,
     state: &State,
-    rows: BlockRows,
+    rows: RowPair,
     cancel: PyRef<'_, CancelFlag>,
 ) -> PyResult<Py<PyAny>> {
     let (engine, stop, rows): (_, _, Rows<'_>) = (&state.0, cancel.0.clone(), (&rows.0, &rows.1));
@@ -149,9 +140,6 @@ fn console_messages(
     lists.into_py_any(py)
 }
 
-pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
-    module.add_function(wrap_pyfunction!(create_access_list, module)?)?;
-    module.add_function(wrap_pyfunction!(trace_block, module)?)?;
-    module.add_function(wrap_pyfunction!(console_messages, module)?)?;
-    module.add_function(wrap_pyfunction!(trace_call, module)?)
+register! {
+    functions: create_access_list, trace_block, console_messages, trace_call;
 }

@@ -8,6 +8,7 @@ use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedBytes;
 use pyo3::types::PyBytes;
 
+use super::building::RowPair;
 use super::messages::CancelFlag;
 use super::state::State;
 use crate::bindings::errors::guard;
@@ -17,23 +18,18 @@ use crate::evm::trace::{self, SlotRange};
 use crate::evm::witness;
 use crate::state::Bounds;
 
-type BlockRows = (PyBackedBytes, PyBackedBytes);
 type WitnessTuple<'py> = (Bound<'py, PyBytes>, Bound<'py, PyBytes>, Bound<'py, PyBytes>, u64);
 
 fn bounds(cancel: &AtomicBool, changes: usize, found: usize) -> Bounds<'_> {
     Bounds { cancel, changes, found }
 }
 
-/// Return the witness of a block: its parent's state root, code and nodes as JSON arrays, and the number of
-/// the oldest block whose hash it reads.
-///
-/// `changes` bounds the bytes of change lists since the parent, `found` the bytes of the witness.
 #[pyfunction]
 #[pyo3(signature = (state, rows, *, changes, found, cancel))]
 fn execution_witness<'py>(
     py: Python<'py>,
     state: &State,
-    rows: BlockRows,
+    rows: RowPair,
     changes: usize,
     found: usize,
     cancel: PyRef<'_, CancelFlag>,
@@ -55,15 +51,13 @@ fn list(items: &[Bytes]) -> Vec<u8> {
     text
 }
 
-/// Return slots of a contract in the order of their hashes as JSON, after the first `transactions` of a
-/// block.
 #[pyfunction]
 #[pyo3(signature = (state, rows, *, transactions, address, start, count, cancel))]
 #[expect(clippy::too_many_arguments, reason = "each is a choice of the caller")]
 fn storage_range<'py>(
     py: Python<'py>,
     state: &State,
-    rows: BlockRows,
+    rows: RowPair,
     transactions: usize,
     address: &[u8],
     start: &[u8],
@@ -83,8 +77,6 @@ fn storage_range<'py>(
     Ok(PyBytes::new(py, &text))
 }
 
-/// Return the addresses of accounts that are there after block `last` and were absent or different after the
-/// earlier `first`. They are in the order of their hashes.
 #[pyfunction]
 #[pyo3(signature = (state, first, last, *, changes, cancel))]
 fn modified_accounts<'py>(
@@ -103,9 +95,8 @@ fn modified_accounts<'py>(
     Ok(found.iter().map(|address| PyBytes::new(py, address.as_slice())).collect())
 }
 
-type ChangedKeys<'py> = (Bound<'py, PyBytes>, bool, Vec<Bound<'py, PyBytes>>);
+type ChangedKeysTuple<'py> = (Bound<'py, PyBytes>, bool, Vec<Bound<'py, PyBytes>>);
 
-/// Return the accounts and slots that may have changed after block `first` up to the committed block `last`.
 #[pyfunction]
 #[pyo3(signature = (state, first, last, *, changes))]
 fn changed_keys<'py>(
@@ -114,7 +105,7 @@ fn changed_keys<'py>(
     first: u64,
     last: (u64, PyBackedBytes),
     changes: usize,
-) -> PyResult<Vec<ChangedKeys<'py>>> {
+) -> PyResult<Vec<ChangedKeysTuple<'py>>> {
     let (last, reader) = (named(&last)?, &state.0.reader);
     let found =
         py.detach(|| guard(|| Ok(reader.changed_keys(first, last, Bounds::back(None, changes))?)))?;
@@ -125,7 +116,6 @@ fn changed_keys<'py>(
     Ok(keys.collect())
 }
 
-/// Return the state root after a committed block.
 #[pyfunction]
 fn root_after<'py>(
     py: Python<'py>,
@@ -141,10 +131,6 @@ fn named((number, block_hash): &(u64, PyBackedBytes)) -> PyResult<BlockNumHash> 
     Ok(BlockNumHash { number: *number, hash: hash("block hash", block_hash)? })
 }
 
-pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
-    module.add_function(wrap_pyfunction!(execution_witness, module)?)?;
-    module.add_function(wrap_pyfunction!(storage_range, module)?)?;
-    module.add_function(wrap_pyfunction!(modified_accounts, module)?)?;
-    module.add_function(wrap_pyfunction!(changed_keys, module)?)?;
-    module.add_function(wrap_pyfunction!(root_after, module)?)
+register! {
+    functions: execution_witness, storage_range, modified_accounts, changed_keys, root_after;
 }

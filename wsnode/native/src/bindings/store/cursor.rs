@@ -4,13 +4,13 @@ use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
 use super::Shared;
-use crate::store::{KeyValue, Seek, Table, Transaction};
+use crate::store::{KeyValue, Seek, Table, TransactionHandle};
 
 /// Position at an entry, with a copy of the entry: so the table may be written to meanwhile.
 #[pyclass(module = "wsnode._native.store")]
 pub struct Cursor {
     store: Shared,
-    transaction: Transaction,
+    transaction: TransactionHandle,
     table: Table,
     position: CursorPosition,
 }
@@ -23,7 +23,7 @@ enum CursorPosition {
 }
 
 impl Cursor {
-    pub(super) fn new(store: &Shared, transaction: Transaction, table: Table) -> Self {
+    pub(super) fn new(store: &Shared, transaction: TransactionHandle, table: Table) -> Self {
         Self { store: store.clone(), transaction, table, position: CursorPosition::Nowhere }
     }
 

@@ -1,21 +1,23 @@
 //! LMDB file as Python opens it.
 
+use std::fs::File;
+use std::os::fd::BorrowedFd;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use heed::MdbError;
+use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
 use super::reader::Reader;
 use super::writer::Writer;
 use super::{name_of, raised, Shared, Store, StoreError};
-use crate::bindings::descriptors::duplicate;
 use crate::chain::tables::ChainTables;
 use crate::state::Tables as StateTables;
 use crate::store::file::FIRST_MAP_SIZE;
-use crate::store::{Environment, Opening, StoreError as Failure, Transaction, WriteGuard};
+use crate::store::{Environment, Opening, StoreError as Failure, TransactionHandle, WriteGuard};
 
 /// Time for which a snapshot waits for views of the old map. Views of the waiting thread itself do not end
 /// meanwhile.
@@ -37,7 +39,7 @@ impl PyEnvironment {
     }
 
     /// Return a snapshot of the last commit by any process.
-    pub fn snapshot(&self) -> Result<Transaction, Failure> {
+    pub fn snapshot(&self) -> Result<TransactionHandle, Failure> {
         self.0.environment.read()
     }
 
@@ -133,7 +135,7 @@ impl PyEnvironment {
 }
 
 /// Guard that undoes a change unless it was committed.
-struct Undoing<'a>(&'a Transaction);
+struct Undoing<'a>(&'a TransactionHandle);
 
 impl Drop for Undoing<'_> {
     fn drop(&mut self) {
@@ -186,4 +188,14 @@ fn waiting<T>(
             done => return done,
         }
     }
+}
+
+/// Return a duplicate of the open file with the descriptor `number`. The caller closes the descriptor itself.
+fn duplicate(number: i32) -> PyResult<File> {
+    if number < 0 {
+        return Err(PyValueError::new_err("there is no such descriptor"));
+    }
+    // SAFETY: it is borrowed for one system call, which fails if it is closed.
+    let borrowed = unsafe { BorrowedFd::borrow_raw(number) };
+    Ok(File::from(borrowed.try_clone_to_owned()?))
 }

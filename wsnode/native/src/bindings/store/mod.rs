@@ -23,63 +23,25 @@ use crate::chain::tables::ChainTables;
 use crate::state::Tables as StateTables;
 use crate::store::{free_pages, inspection, Environment, StoreError as Failure, Table};
 
-create_exception!(wsnode._native.store, StoreError, PyException, "The store cannot be read or written.");
-create_exception!(
-    wsnode._native.store,
-    DiskFullError,
-    StoreError,
-    "The file system has no room for the change; nothing of it was kept."
-);
-create_exception!(
-    wsnode._native.store,
-    SnapshotLostError,
-    StoreError,
-    "The snapshot has ended: it or the file was closed."
-);
+create_exception!(wsnode._native.store, StoreError, PyException);
+create_exception!(wsnode._native.store, DiskFullError, StoreError);
+create_exception!(wsnode._native.store, SnapshotLostError, StoreError);
+create_exception!(wsnode._native.store, TooManySnapshotsError, StoreError);
+create_exception!(wsnode._native.store, DamagedRowError, StoreError);
+create_exception!(wsnode._native.store, StoreMovedError, StoreError);
+create_exception!(wsnode._native.store, StoreFailedError, StoreError);
 
-create_exception!(
-    wsnode._native.store,
-    TooManySnapshotsError,
-    StoreError,
-    "The processes of the folder read as many versions of the file as there can be; later there may be room."
-);
+register! {
+    classes: environment::PyEnvironment, reader::Reader, writer::Writer, cursor::Cursor;
+    errors: StoreError, DamagedRowError, DiskFullError, StoreMovedError, StoreFailedError, TooManySnapshotsError,
+        SnapshotLostError;
+    functions: release_free_pages, inspect_pages;
+    also: set_class_attributes;
+}
 
-create_exception!(
-    wsnode._native.store,
-    DamagedRowError,
-    StoreError,
-    "A row of the file does not have its checksum, is missing where it must be, or is behind a damaged page."
-);
-create_exception!(
-    wsnode._native.store,
-    StoreMovedError,
-    StoreError,
-    "The open file was deleted, moved or replaced: what is written to it would be lost."
-);
-create_exception!(
-    wsnode._native.store,
-    StoreFailedError,
-    StoreError,
-    "A write of the file's meta page failed, and LMDB cannot open the file again, or not yet."
-);
-
-pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
-    let py = module.py();
-    module.add("StoreError", py.get_type::<StoreError>())?;
-    module.add("DiskFullError", py.get_type::<DiskFullError>())?;
-    let damaged = py.get_type::<DamagedRowError>();
-    set_damage(&damaged, "", &[])?;
-    module.add("DamagedRowError", damaged)?;
-    module.add("StoreMovedError", py.get_type::<StoreMovedError>())?;
-    module.add("StoreFailedError", py.get_type::<StoreFailedError>())?;
-    module.add("TooManySnapshotsError", py.get_type::<TooManySnapshotsError>())?;
-    module.add("SnapshotLostError", py.get_type::<SnapshotLostError>())?;
-    module.add_class::<environment::PyEnvironment>()?;
-    module.add_class::<reader::Reader>()?;
-    module.add_class::<writer::Writer>()?;
-    module.add_class::<cursor::Cursor>()?;
-    module.add_function(wrap_pyfunction!(release_free_pages, module)?)?;
-    module.add_function(wrap_pyfunction!(inspect_pages, module)?)
+/// Set the attributes of a damaged row's error in its type too, from which `stubtest` learns of them.
+fn set_class_attributes(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    set_damage(&module.py().get_type::<DamagedRowError>(), "", &[])
 }
 
 #[pyfunction]

@@ -7,12 +7,12 @@ use super::cursor::Cursor;
 use super::view::View;
 use super::{Shared, StoreError};
 use crate::chain::tables::ChainTables;
-use crate::store::{StoreError as Failure, Transaction};
+use crate::store::{StoreError as Failure, TransactionHandle};
 
 #[pyclass(frozen, subclass, module = "wsnode._native.store")]
 pub struct Reader {
     pub(super) store: Shared,
-    pub transaction: Transaction,
+    pub transaction: TransactionHandle,
 }
 
 /// Number of rows checked from one call of `progress` to the next.
@@ -37,7 +37,7 @@ impl From<PyErr> for CheckFailure {
 }
 
 impl Reader {
-    pub(super) fn new(store: &Shared, transaction: Transaction) -> Self {
+    pub(super) fn new(store: &Shared, transaction: TransactionHandle) -> Self {
         Self { store: store.clone(), transaction }
     }
 
@@ -98,7 +98,6 @@ impl Reader {
         self.transaction.entries(self.store.table(table)?).map_err(|failure| self.raised(failure))
     }
 
-    /// Check all rows of a table; `progress` and `damaged` are called as the stub says.
     #[pyo3(signature = (table, progress, damaged, /))]
     fn check_rows(
         &self,

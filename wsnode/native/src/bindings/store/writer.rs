@@ -18,7 +18,7 @@ impl Writer {
 
 #[pymethods]
 impl Writer {
-    /// Return a copy of the value at `key`: a later write may move the value in the map.
+    // A copy: a later write may move the value in the map.
     #[pyo3(signature = (table, key, /))]
     fn view<'py>(
         slf: &Bound<'py, Self>,
@@ -41,21 +41,6 @@ impl Writer {
         }
         let hex: String = key.iter().map(|byte| format!("{byte:02x}")).collect();
         Err(StoreError::new_err(format!("{}: key {hex} is not beyond the last one", name_of(table)?)))
-    }
-
-    #[pyo3(signature = (table, entries, /))]
-    fn put_new(
-        slf: &Bound<'_, Self>,
-        table: &Bound<'_, PyAny>,
-        entries: &Bound<'_, PyAny>,
-    ) -> PyResult<usize> {
-        let mut count = 0;
-        for entry in entries.try_iter()? {
-            let entry = entry?;
-            let (key, value): (&[u8], &[u8]) = entry.extract()?;
-            count += usize::from(put(slf, table, PutFlags::NO_OVERWRITE, key, value)?);
-        }
-        Ok(count)
     }
 
     #[pyo3(signature = (table, key, /))]

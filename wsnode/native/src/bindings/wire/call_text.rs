@@ -17,11 +17,6 @@ use crate::wire::parameters::call::CallText;
 /// Number and header row of the block that a call may name.
 type NamedBlock<'a> = (u64, &'a [u8]);
 
-/// Return the output of a call as JSON, or its other outcome. The call has at most `gas_blocks` times its
-/// block's gas limit.
-///
-/// If the parameters name another block than this one or the latest, return its number; for an unusual form,
-/// None.
 #[pyfunction]
 #[pyo3(signature = (state, number, header, params, gas_blocks, budget, /))]
 fn run_call_text(
@@ -50,8 +45,6 @@ fn run_call_text(
     })
 }
 
-/// Return the gas that a call needs as JSON, or its outcome. Other blocks and forms are handled as by
-/// `run_call_text`.
 #[pyfunction]
 #[pyo3(signature = (state, number, header, params, gas_blocks, budget, /))]
 fn estimate_call_text(
@@ -100,7 +93,6 @@ fn answer<T>(
     render(result, console_messages).map(Some)
 }
 
-pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
-    module.add_function(wrap_pyfunction!(run_call_text, module)?)?;
-    module.add_function(wrap_pyfunction!(estimate_call_text, module)?)
+register! {
+    functions: run_call_text, estimate_call_text;
 }

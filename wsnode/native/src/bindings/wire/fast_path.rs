@@ -45,7 +45,6 @@ impl FastPath {
         Self { cache, methods, form, is_plain, attempts: Attempts::default() }
     }
 
-    /// Answer the calls at the start of `data`, or return None if the first one is left to Python.
     #[pyo3(signature = (data, largest, room, /))]
     fn try_answer<'py>(
         &mut self,
@@ -111,6 +110,6 @@ impl FastPath {
     }
 }
 
-pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
-    module.add_class::<FastPath>()
+register! {
+    classes: FastPath;
 }

@@ -2,7 +2,6 @@
 
 mod call_text;
 mod fast_path;
-mod log_filter;
 mod native_methods;
 mod parameters;
 mod requests;
@@ -17,7 +16,6 @@ pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     call_text::register(module)?;
     versioned_cache::register(module)?;
     fast_path::register(module)?;
-    log_filter::register(module)?;
     parameters::register(module)?;
     sockets::register(module)?;
     requests::register(module)

@@ -17,7 +17,7 @@ use crate::engine::Engine;
 use crate::evm::call::WorkBudget;
 use crate::json::Writer;
 use crate::wire::native_methods::{self, NativeMethod, Replies, ReplyFormat, ReplyLimits};
-use crate::wire::request::Envelope;
+use crate::wire::request::RequestParts;
 
 /// Expected length of a result in bytes. Nearly all results are numbers.
 const RESULT_BYTES: usize = 80;
@@ -67,7 +67,6 @@ impl HeadSnapshot {
         Ok(Self { engine: state.0.clone(), reader, head, is_plain })
     }
 
-    /// Return the result of a native method as JSON, or None if anything is unusual.
     #[pyo3(signature = (method, params, /))]
     fn answer<'py>(
         &self,
@@ -87,7 +86,6 @@ impl HeadSnapshot {
 }
 
 impl HeadSnapshot {
-    /// Return the block of the head.
     pub fn head(&self) -> BlockNumHash {
         self.head
     }
@@ -113,11 +111,6 @@ impl HeadSnapshot {
 
 type Counted<'py> = PyResult<(Bound<'py, PyBytes>, Bound<'py, PyDict>)>;
 
-/// Answer the calls from `start` on by the `results`, and by the `methods` in `snapshot`.
-///
-/// Messages are answered by text frames, requests by replies joined by commas. Return the replies, and their
-/// number for each method. They end at another or unusual call, at a reply longer than `largest` bytes, at
-/// `room` bytes in all, and at a bound of number or time.
 #[pyfunction]
 #[pyo3(signature = (calls, start, results, methods, snapshot, largest, room, /, *, are_messages))]
 #[expect(clippy::too_many_arguments, reason = "each is one of Python's")]
@@ -176,14 +169,13 @@ fn taken(
         }
         let request = call.extract::<(PyBackedStr, &[u8], &[u8])>();
         Ok(request.is_ok_and(|(method, params, identity)| {
-            replies.answer(&Envelope { identity, method: &method, params })
+            replies.answer(&RequestParts { identity, method: &method, params })
         }))
     })?;
     Ok(replies.into_parts())
 }
 
-pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
-    module.add_class::<NativeMethods>()?;
-    module.add_class::<HeadSnapshot>()?;
-    module.add_function(wrap_pyfunction!(answer_calls, module)?)
+register! {
+    classes: NativeMethods, HeadSnapshot;
+    functions: answer_calls;
 }

@@ -5,15 +5,11 @@ use pyo3::types::{PyByteArray, PyBytes, PyList, PyString};
 
 use crate::wire::frame::{self, pong_size, Whole};
 use crate::wire::json_walk;
-use crate::wire::request::Envelope;
+use crate::wire::request::RequestParts;
 
 /// Length in bytes of a text that takes about a quarter of a millisecond to read.
 const LONG: usize = 256 * 1024;
 
-/// Append the messages at `position`, one after another, to `messages`, and return the end of the last one.
-///
-/// They end at anything but a whole message of at most `limit` bytes, and at a text that is not UTF-8. Whole
-/// pongs are skipped.
 #[pyfunction]
 #[pyo3(signature = (data, position, limit, messages, /))]
 fn take_messages(
@@ -51,7 +47,6 @@ fn take_messages(
     Ok(position)
 }
 
-/// Return a part of a frame's payload without its mask. The part begins `offset` bytes into the payload.
 #[pyfunction]
 #[pyo3(signature = (masked, mask, offset, /))]
 fn unmask<'py>(
@@ -70,29 +65,25 @@ fn unmask<'py>(
 
 type RequestTuple<'py> = (Bound<'py, PyString>, Bound<'py, PyBytes>, Bound<'py, PyBytes>);
 
-/// Return method, parameters and id of a request as text. None if any part of it is unusual, or it has more
-/// than `most` values.
 #[pyfunction]
 #[pyo3(signature = (text, most=None, /))]
 fn read_request<'py>(py: Python<'py>, text: &[u8], most: Option<usize>) -> Option<RequestTuple<'py>> {
     let most = most.unwrap_or(usize::MAX);
-    detach_if_long(py, text, || Envelope::read_short(text, most)).map(|envelope| request(py, &envelope))
+    detach_if_long(py, text, || RequestParts::read_short(text, most)).map(|parts| request(py, &parts))
 }
 
-/// Return the parts of each request in a batch of at most `most`, or None if one is unusual.
 #[pyfunction]
 #[pyo3(signature = (text, most, /))]
 fn read_batch<'py>(py: Python<'py>, text: &[u8], most: usize) -> Option<Vec<RequestTuple<'py>>> {
-    let envelopes = detach_if_long(py, text, || Envelope::read_batch(text, most))?;
-    Some(envelopes.iter().map(|envelope| request(py, envelope)).collect())
+    let requests = detach_if_long(py, text, || RequestParts::read_batch(text, most))?;
+    Some(requests.iter().map(|parts| request(py, parts)).collect())
 }
 
-fn request<'py>(py: Python<'py>, envelope: &Envelope<'_>) -> RequestTuple<'py> {
+fn request<'py>(py: Python<'py>, parts: &RequestParts<'_>) -> RequestTuple<'py> {
     let bytes = |text| PyBytes::new(py, text);
-    (PyString::new(py, envelope.method), bytes(envelope.params), bytes(envelope.identity))
+    (PyString::new(py, parts.method), bytes(parts.params), bytes(parts.identity))
 }
 
-/// Return the texts of the first items of a JSON array, at most `most`; none for other JSON.
 #[pyfunction]
 #[pyo3(signature = (text, most, /))]
 fn first_items<'py>(py: Python<'py>, text: &[u8], most: usize) -> Vec<Bound<'py, PyBytes>> {
@@ -100,15 +91,12 @@ fn first_items<'py>(py: Python<'py>, text: &[u8], most: usize) -> Vec<Bound<'py,
     ranges.into_iter().map(|range| PyBytes::new(py, &text[range])).collect()
 }
 
-/// Return the fault of a text that is no JSON, or nested too deeply, or None.
 #[pyfunction]
 #[pyo3(signature = (text, /))]
 fn find_fault(py: Python<'_>, text: &[u8]) -> Option<String> {
     detach_if_long(py, text, || json_walk::fault(text))
 }
 
-/// Return a JSON object with 0 for all values but those of `jsonrpc`, `method` and `id`, and the text of its
-/// last parameters. None for other JSON.
 #[pyfunction]
 #[pyo3(signature = (text, /))]
 fn outline<'py>(py: Python<'py>, text: &[u8]) -> Option<(Bound<'py, PyBytes>, Option<Bound<'py, PyBytes>>)> {
@@ -116,7 +104,6 @@ fn outline<'py>(py: Python<'py>, text: &[u8]) -> Option<(Bound<'py, PyBytes>, Op
     Some((PyBytes::new(py, &outline), params.map(|range| PyBytes::new(py, &text[range]))))
 }
 
-/// Return the last id of a JSON object as text, or None without one.
 #[pyfunction]
 #[pyo3(signature = (text, /))]
 fn find_identity<'py>(py: Python<'py>, text: &[u8]) -> Option<Bound<'py, PyBytes>> {
@@ -124,15 +111,12 @@ fn find_identity<'py>(py: Python<'py>, text: &[u8]) -> Option<Bound<'py, PyBytes
     Some(PyBytes::new(py, &text[range]))
 }
 
-/// Return an upper bound of the number of values in a JSON text: hardly more than twice the number.
 #[pyfunction]
 #[pyo3(signature = (text, /))]
 fn count_values(py: Python<'_>, text: &[u8]) -> usize {
     detach_if_long(py, text, || json_walk::count_values(text))
 }
 
-/// Return a text of the same length with `\ufffd` for each escape of half a character, or None if there is
-/// none.
 #[pyfunction]
 #[pyo3(signature = (text, /))]
 fn replace_lone_surrogates<'py>(py: Python<'py>, text: &[u8]) -> Option<Bound<'py, PyBytes>> {
@@ -149,16 +133,7 @@ fn detach_if_long<T: Send>(py: Python<'_>, text: &[u8], read: impl FnOnce() -> T
     }
 }
 
-/// Add this module's names.
-pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
-    module.add_function(wrap_pyfunction!(take_messages, module)?)?;
-    module.add_function(wrap_pyfunction!(unmask, module)?)?;
-    module.add_function(wrap_pyfunction!(read_request, module)?)?;
-    module.add_function(wrap_pyfunction!(read_batch, module)?)?;
-    module.add_function(wrap_pyfunction!(first_items, module)?)?;
-    module.add_function(wrap_pyfunction!(find_fault, module)?)?;
-    module.add_function(wrap_pyfunction!(outline, module)?)?;
-    module.add_function(wrap_pyfunction!(find_identity, module)?)?;
-    module.add_function(wrap_pyfunction!(count_values, module)?)?;
-    module.add_function(wrap_pyfunction!(replace_lone_surrogates, module)?)
+register! {
+    functions: take_messages, unmask, read_request, read_batch, first_items, find_fault, outline,
+        find_identity, count_values, replace_lone_surrogates;
 }

@@ -31,12 +31,10 @@ struct SocketQueue {
     watched: HashMap<Descriptor, Watched>,
     /// Bound of the bytes of one read.
     most: usize,
-    /// Buffer for received bytes.
     buffer: Option<Buffer>,
     tally: Tally,
     /// Seconds that the turn of the last returned socket had taken when it was returned.
     spent: f64,
-    /// Clock of that turn.
     clock: TurnClock,
     /// Seconds charged for the last turn of Python.
     charged: f64,
@@ -50,7 +48,6 @@ struct Watched {
     fast_connection: Option<FastConnection>,
 }
 
-/// Connection with a fast path.
 struct FastConnection {
     connection: Py<PyAny>,
     fast_path: Py<FastPath>,
@@ -140,11 +137,6 @@ impl SocketQueue {
         arrivals.into_iter().filter_map(has_others).collect()
     }
 
-    /// Serve the sockets of `epoll` for `seconds`, as long as nothing is left to Python and `host` has no
-    /// event.
-    ///
-    /// Once any has something, read them for `slice_seconds` at most. Return the sockets that have ended, the result
-    /// of `next`, whether any socket had something, and whether `host` may have an event.
     #[cfg(target_os = "linux")]
     #[pyo3(signature = (epoll, host, seconds, slice_seconds, rest, /))]
     fn serve<'py>(
@@ -185,7 +177,6 @@ impl SocketQueue {
         }
     }
 
-    /// End the turn of the last socket, and read on for `seconds`.
     #[pyo3(signature = (seconds, took=0.0, more=0.0, /))]
     fn next<'py>(&mut self, py: Python<'py>, seconds: Option<f64>, took: f64, more: f64) -> Next<'py> {
         self.charged = self.spent + self.clock.counted(took) + more;
@@ -351,23 +342,19 @@ impl FastConnection {
     }
 }
 
-/// Send as much of `data` as the system accepts on a socket that does not block. The interpreter's lock is
-/// kept.
 #[pyfunction]
 #[pyo3(signature = (descriptor, data, /))]
 fn send_now(descriptor: Descriptor, data: &[u8]) -> PyResult<usize> {
     Ok(socket::send_now(descriptor, data)?)
 }
 
-/// Return up to `most` events of an epoll. The interpreter's lock is kept.
 #[pyfunction]
 #[pyo3(signature = (epoll, most=EVENTS_AT_ONCE, /))]
 fn waiting_events(epoll: Descriptor, most: usize) -> PyResult<Vec<(Descriptor, u32)>> {
     Ok(socket::waiting_events(epoll, most, Duration::ZERO)?)
 }
 
-pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
-    module.add_function(wrap_pyfunction!(send_now, module)?)?;
-    module.add_function(wrap_pyfunction!(waiting_events, module)?)?;
-    module.add_class::<SocketQueue>()
+register! {
+    classes: SocketQueue;
+    functions: send_now, waiting_events;
 }

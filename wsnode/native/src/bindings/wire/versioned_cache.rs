@@ -24,7 +24,6 @@ pub struct VersionedCache {
     view: Option<CachedView>,
 }
 
-/// Result of a method.
 pub struct CachedResult {
     pub method: String,
     pub result: Vec<u8>,
@@ -62,7 +61,6 @@ impl VersionedCache {
         self.entries.push(CachedResult { method, result, version });
     }
 
-    /// Keep the view of `version` for the engine, with its `moment`, if that is the present version.
     #[pyo3(signature = (version, moment, snapshot, /))]
     fn keep_view(
         &mut self,
@@ -76,7 +74,6 @@ impl VersionedCache {
         }
     }
 
-    /// Return the results that are true for `version`, by method name.
     #[pyo3(signature = (version, /))]
     fn of<'py>(&mut self, py: Python<'py>, version: usize) -> PyResult<Bound<'py, PyDict>> {
         self.version(py);
@@ -143,6 +140,6 @@ impl VersionedCache {
     }
 }
 
-pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
-    module.add_class::<VersionedCache>()
+register! {
+    classes: VersionedCache;
 }

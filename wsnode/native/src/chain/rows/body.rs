@@ -92,7 +92,6 @@ fn push_ommer(row: &mut Vec<u8>, ommer: &Header) {
     ommer.encode(row);
 }
 
-/// Transaction of a body row.
 #[derive(Debug, Clone, Copy)]
 pub struct TransactionRow<'a> {
     pub hash: &'a B256,
@@ -103,7 +102,6 @@ pub struct TransactionRow<'a> {
     pub deposit: Option<DepositReceipt>,
 }
 
-/// Ommer of a body row.
 #[derive(Debug, Clone, Copy)]
 pub struct OmmerRow<'a> {
     pub hash: &'a B256,
@@ -162,10 +160,6 @@ impl<'a> BodyRow<'a> {
         }))
     }
 
-    pub fn ommer_count(&self) -> usize {
-        self.ommers
-    }
-
     /// Return the hashes of all transactions, 32 bytes each.
     pub fn transaction_hashes(&self) -> Result<&'a [u8], RowError> {
         slice(self.row, HASHES, 32 * self.transactions)
@@ -194,7 +188,6 @@ impl<'a> BodyRow<'a> {
         Ok(Some(TransactionRow { hash, sender, envelope, deposit: self.deposit(index)? }))
     }
 
-    /// Return all transactions, in order.
     pub fn transaction_rows(self) -> impl Iterator<Item = Result<TransactionRow<'a>, RowError>> {
         (0..self.transactions).map_while(move |index| self.transaction(index).transpose())
     }
@@ -204,7 +197,6 @@ impl<'a> BodyRow<'a> {
         self.ommer_rows().nth(index).transpose()
     }
 
-    /// Return all ommers, in order.
     pub fn ommer_rows(self) -> impl Iterator<Item = Result<OmmerRow<'a>, RowError>> {
         let mut position = self.ommers_start;
         (0..self.ommers).map(move |_| {

@@ -1,10 +1,18 @@
-//! Bounds-checked reads at a position of a row.
+//! Bounds-checked reads at a position of a row, and their errors.
 
 use alloy_primitives::{Address, B256};
 
-use super::RowError;
+/// Reason for which a row cannot be decoded.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum RowError {
+    #[error("{row} row: unknown version {version}")]
+    Version { row: &'static str, version: u8 },
+    #[error("row ends early: {needed} bytes wanted at {position}, {length} stored")]
+    Short { position: usize, needed: usize, length: usize },
+    #[error("corrupt row: {0}")]
+    Corrupt(&'static str),
+}
 
-/// Return `length` bytes of `row` from `position` on.
 #[inline]
 pub fn slice(row: &[u8], position: usize, length: usize) -> Result<&[u8], RowError> {
     position.checked_add(length).and_then(|end| row.get(position..end)).ok_or(RowError::Short {
@@ -14,13 +22,11 @@ pub fn slice(row: &[u8], position: usize, length: usize) -> Result<&[u8], RowErr
     })
 }
 
-/// Return the bytes of `row` from `start` to before `end`.
 #[inline]
 pub fn range(row: &[u8], start: usize, end: usize) -> Result<&[u8], RowError> {
     row.get(start..end).ok_or(RowError::Corrupt("offsets are not in order or lie outside the row"))
 }
 
-/// Return `N` bytes of `row` from `position` on.
 #[inline]
 pub fn array<const N: usize>(row: &[u8], position: usize) -> Result<&[u8; N], RowError> {
     let short = RowError::Short { position, needed: N, length: row.len() };
@@ -52,7 +58,6 @@ pub fn address_at(row: &[u8], position: usize) -> Result<&Address, RowError> {
     array::<20>(row, position).map(Into::into)
 }
 
-/// Check that `row` begins with `version`.
 #[inline]
 pub fn check_version(row: &[u8], name: &'static str, version: u8) -> Result<(), RowError> {
     match byte(row, 0)? {

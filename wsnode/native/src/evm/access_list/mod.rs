@@ -1,20 +1,19 @@
 //! Access list for a message. Runs are repeated with the list of the run before, until a run touches nothing
 //! beyond it.
 
-mod refusal;
 mod touched;
 
 use std::collections::BTreeSet;
+use std::convert::Infallible;
 
 use alloy_eips::eip2930::AccessList;
 use alloy_eips::eip7702::SignedAuthorization;
-use alloy_primitives::{Address, TxKind, U256};
+use alloy_primitives::{keccak256, Address, TxKind, U256};
 use revm::primitives::hardfork::SpecId;
 
 use crate::error::Error;
 use crate::evm::call::unsigned::UnsignedTerms;
 use crate::evm::call::{CallEnv, CallSite, Message, Outcome, WorkBudget};
-use refusal::named;
 use touched::AccessedAccounts;
 
 /// Access list and the outcome of the message's run with it.
@@ -61,8 +60,8 @@ pub fn create_access_list(
 }
 
 fn unsupported(message: &Message) -> Error {
-    let words = "transaction type not supported: access list tx";
-    let text = format!("{words} (sender {})", message.sender);
+    let name = "access list";
+    let text = format!("transaction type not supported: {name} tx (sender {})", message.sender);
     Error::InvalidTransaction { kind: "access_list", message: text }
 }
 
@@ -81,4 +80,17 @@ fn excluded(env: &CallEnv<'_>, message: &Message, nonce: u64, chain_id: u64) -> 
     let authorizations = message.authorizations.iter().flatten().filter(counts);
     excluded.extend(authorizations.filter_map(|signed| signed.recover_authority().ok()));
     excluded
+}
+
+/// Return the refusal of `message` in the words of geth's access lists, which name the hash of the unsigned
+/// transaction; other errors are returned unchanged.
+fn named(error: Error, message: &Message, terms: UnsignedTerms) -> Error {
+    match error {
+        Error::InvalidTransaction { kind, message: words } if kind != "overrides" => {
+            let Ok(envelope) = terms.envelope(message, |fee| Ok::<_, Infallible>(fee.saturating_to()));
+            let text = format!("failed to apply transaction: {} err: {words}", keccak256(envelope));
+            Error::InvalidTransaction { kind, message: text }
+        }
+        other => other,
+    }
 }

@@ -53,7 +53,6 @@ pub struct CallEnv<'a> {
 }
 
 impl<'a> CallEnv<'a> {
-    /// Return the environment of a call or a trace.
     pub fn new(site: CallSite<'a>, work_budget: &'a WorkBudget) -> Result<Self, Error> {
         Self::with_scope(site, OverrideScope::Context, work_budget)
     }
@@ -183,7 +182,6 @@ impl<'a> CallEnv<'a> {
         self.outcome(result, message, gas)
     }
 
-    /// Run `message` with `gas` under `inspector` and return the outcome.
     pub fn run_inspected<I>(&mut self, message: &Message, gas: u64, inspector: I) -> Result<Outcome, Error>
     where
         I: for<'s> Inspector<CallContext<'s, 'a>>,
@@ -265,7 +263,6 @@ impl<'a> CallEnv<'a> {
             ExecutionResult::Success { gas, output, .. } => Outcome::Success {
                 output: output.into_data(),
                 gas_used,
-                gas_refunded: gas.final_refunded(),
                 peak: gas.total_gas_spent().max(gas.floor_gas()),
             },
             ExecutionResult::Revert { output, .. } => Outcome::Revert { output, gas_used },

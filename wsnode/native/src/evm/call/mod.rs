@@ -42,7 +42,6 @@ pub enum Outcome {
     Success {
         output: Bytes,
         gas_used: u64,
-        gas_refunded: u64,
         /// Gas used before refunds, but at least the floor of EIP-7623.
         peak: u64,
     },

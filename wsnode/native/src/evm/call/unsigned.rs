@@ -2,6 +2,7 @@
 
 use alloy_consensus::{SignableTransaction, TxEip1559, TxEip4844, TxEip7702, TxType};
 use alloy_eips::eip2718::Encodable2718;
+use alloy_eips::eip7702::SignedAuthorization;
 use alloy_primitives::{Address, Signature, TxKind, U256};
 use alloy_rlp::Encodable;
 
@@ -41,7 +42,10 @@ impl UnsignedTerms {
                 let transaction = self.dynamic(message, narrow)?;
                 signed(with_blobs(transaction, message, narrow(message.max_blob_fee)?))
             }
-            TxType::Eip7702 => signed(with_authorizations(self.dynamic(message, narrow)?, message)),
+            TxType::Eip7702 => {
+                let list = message.authorizations.clone().unwrap_or_default();
+                signed(with_authorizations(self.dynamic(message, narrow)?, recipient(message), list))
+            }
         })
     }
 
@@ -100,17 +104,22 @@ fn with_blobs(transaction: TxEip1559, message: &Message, max_fee_per_blob_gas: u
     }
 }
 
-fn with_authorizations(transaction: TxEip1559, message: &Message) -> TxEip7702 {
+/// Return the transaction as one of type 4, with these authorizations.
+pub fn with_authorizations(
+    transaction: TxEip1559,
+    to: Address,
+    authorization_list: Vec<SignedAuthorization>,
+) -> TxEip7702 {
     TxEip7702 {
         chain_id: transaction.chain_id,
         nonce: transaction.nonce,
         gas_limit: transaction.gas_limit,
         max_fee_per_gas: transaction.max_fee_per_gas,
         max_priority_fee_per_gas: transaction.max_priority_fee_per_gas,
-        to: recipient(message),
+        to,
         value: transaction.value,
         access_list: transaction.access_list,
-        authorization_list: message.authorizations.clone().unwrap_or_default(),
+        authorization_list,
         input: transaction.input,
     }
 }

@@ -20,7 +20,7 @@ pub use family::{
     BaseFee, BlobGas, ExtraData, Family, GasLimit, HeaderRules, Members, Seal, TimestampRule, WithdrawalsRoot,
 };
 pub use forks::{Fork, ForkRow, Presence, Schedule, HEADER_MEMBERS, TABLE as FORKS};
-pub use genesis::{Alloc, Genesis, MAXIMUM_DIFFICULTY_BITS};
+pub use genesis::{Genesis, MAXIMUM_DIFFICULTY_BITS};
 pub use op_stack::OpFork;
 pub use rules::Rules;
 
@@ -75,7 +75,6 @@ impl ChainSpec {
         self.chain_ids.current()
     }
 
-    /// Return the chain id at a block number.
     pub fn chain_id_at(&self, number: u64) -> u64 {
         self.chain_ids.at(number)
     }

@@ -12,7 +12,7 @@ pub use access_list::AccessList;
 pub use cache::ReadCache;
 pub use chain::{apply, execute, invalid, more_telling, Applied, ChainHead, Execution};
 pub use executor::{execute_transaction, executor, Executor};
-pub use outcome::{seal_receipts, verify as verify_outcome, verify_receipts, ReceiptCommitments};
+pub use outcome::{seal_receipts, verify as verify_outcome, verify_receipts};
 pub use transactions::{run, set_root, surroundings, words, Executed};
 
 use crate::error::{Error, RuleViolation};

@@ -6,8 +6,9 @@ use std::sync::Arc;
 
 use super::keys::ListId;
 use super::pinned::{Pinned, PinnedOutcome};
+use super::ready::{as_bytes, Ready};
 use super::run::Ran;
-use super::table::{as_bytes, too_many_bytes, Call, List, LiveTable, Ready, MAX_LATE};
+use super::table::{too_many_bytes, List, LiveCall, LiveTable, MAX_LATE};
 use crate::evm::call::Message;
 
 /// Call of a late list that is to run.
@@ -20,20 +21,20 @@ pub struct LateCall {
 }
 
 impl LiveTable {
-    /// Pin the lists that are too late to the last step, in place of their earlier pins. Return whether a
-    /// list is pinned.
+    /// Pin each list that is too late: to the last step, in place of an earlier pin. Return whether a list is
+    /// pinned.
     pub fn pin_late(&mut self) -> bool {
         let mut by_client: BTreeMap<u64, (u64, VecDeque<ListId>)> = BTreeMap::new();
         let Self { lists, calls, bytes, steps, .. } = self;
         for (number, list) in lists.iter_mut().filter(|(_, list)| list.is_too_late()) {
             let call = |place: usize| calls[list.calls[place] as usize].as_ref();
-            let outcome = |call: &Call| PinnedOutcome { text: call.text.clone(), digest: call.digest };
+            let outcome = |call: &LiveCall| PinnedOutcome { text: call.text.clone(), digest: call.digest };
             let outcomes: Vec<_> = (0..list.calls.len())
                 .map(|place| call(place).filter(|call| !call.is_due).map(outcome))
                 .collect();
             let mut due: Vec<_> = (0..outcomes.len()).filter(|place| outcomes[*place].is_none()).collect();
-            due.sort_by_key(|place| std::cmp::Reverse(call(*place).map(Call::expected_cost)));
-            let cost = due.last().and_then(|place| call(*place)).map_or(0, Call::expected_cost);
+            due.sort_by_key(|place| std::cmp::Reverse(call(*place).map(LiveCall::expected_cost)));
+            let cost = due.last().and_then(|place| call(*place)).map_or(0, LiveCall::expected_cost);
             let size = outcomes.iter().flatten().map(|outcome| outcome.text.len()).sum();
             let pinned = Pinned { step: *steps, outcomes, due, bytes: size, is_told: false };
             *bytes += size;
@@ -145,14 +146,14 @@ mod tests {
     use alloy_primitives::Bytes;
 
     use super::*;
-    use crate::evm::live::Bounds;
+    use crate::evm::live::LiveBounds;
 
     fn call(gas: u64, input: u8) -> Message {
         Message { gas: Some(gas), input: Bytes::from(vec![input]), ..Message::default() }
     }
 
     fn table() -> LiveTable {
-        LiveTable::new(Bounds { gas: 5000, gas_blocks: 10, reads: 10, bytes: 100_000 }, Arc::default())
+        LiveTable::new(LiveBounds { gas: 5000, gas_blocks: 10, reads: 10, bytes: 100_000 }, Arc::default())
     }
 
     fn ended(text: &str) -> Ran {

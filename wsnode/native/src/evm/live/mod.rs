@@ -5,6 +5,8 @@ mod keys;
 mod late;
 mod pinned;
 mod proved;
+mod queue;
+mod ready;
 mod recording;
 mod run;
 mod table;
@@ -12,7 +14,8 @@ mod table;
 #[cfg(test)]
 mod reads_tests;
 
-pub use keys::{ListId, Place};
+pub use keys::ListId;
 pub use proved::{differing, lacking};
-pub use run::{env_after, run, Bounds, Ran, Surroundings};
-pub use table::{Due, LiveTable, Ready};
+pub use ready::Ready;
+pub use run::{env_after, run, LiveBounds, Ran, Surroundings};
+pub use table::LiveTable;

@@ -13,7 +13,7 @@ use revm::bytecode::Bytecode;
 use revm::database::CacheDB;
 use revm::state::AccountInfo;
 
-use super::run::{env_after, run, Bounds, Ran};
+use super::run::{env_after, run, LiveBounds, Ran};
 use crate::engine::Engine;
 use crate::engine_tests::begun;
 use crate::evm::call::{call, CallSite, Layer, Message, Outcome, Overrides, Read, WorkBudget};
@@ -30,7 +30,7 @@ const FORKS: &str = r#"{"alloc": {}, "difficulty": "0x0", "config": {"chainId": 
     "prague": {"target": 6, "max": 9, "baseFeeUpdateFraction": 5007716},
     "osaka": {"target": 6, "max": 9, "baseFeeUpdateFraction": 5007716},
     "amsterdam": {"target": 6, "max": 9, "baseFeeUpdateFraction": 5007716}}}}"#;
-const BOUNDS: Bounds = Bounds { gas: 300_000, gas_blocks: 10, reads: 1000, bytes: usize::MAX };
+const BOUNDS: LiveBounds = LiveBounds { gas: 300_000, gas_blocks: 10, reads: 1000, bytes: usize::MAX };
 const SENDER: Address = address!("00000000000000000000000000000000000000ee");
 const COINBASE: Address = address!("00000000000000000000000000000000000000cc");
 const CONTRACTS: [Address; 4] = [

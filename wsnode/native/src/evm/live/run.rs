@@ -15,9 +15,8 @@ use crate::json::Writer;
 const REVERTED: i64 = 3;
 const FAILED: i64 = -32000;
 
-/// Bounds of live calls.
 #[derive(Debug, Clone, Copy)]
-pub struct Bounds {
+pub struct LiveBounds {
     /// Gas of a call that names none.
     pub gas: u64,
     /// Highest gas of a call, as a multiple of its block's gas limit.
@@ -66,7 +65,7 @@ pub struct Surroundings {
 }
 
 impl Surroundings {
-    pub fn of(env: &CallEnv<'_>, header: &Header, hash: B256, bounds: Bounds) -> Self {
+    pub fn of(env: &CallEnv<'_>, header: &Header, hash: B256, bounds: LiveBounds) -> Self {
         Self {
             hash,
             settings: env.environment.cfg_env.clone(),
@@ -121,7 +120,7 @@ pub fn run(
     env: &mut CallEnv<'_>,
     header: &Header,
     message: &Message,
-    bounds: Bounds,
+    bounds: LiveBounds,
 ) -> Result<Option<Ran>, Error> {
     let gas = message.gas.unwrap_or(bounds.gas).min(gas_cap(header.gas_limit, bounds.gas_blocks));
     let mut reads = Reads::new(bounds.reads);

@@ -12,7 +12,7 @@ use alloy_primitives::{Address, B256};
 use super::history::ChangeHistory;
 use super::keys::{CallId, Few, ListId, Place, ValueId, Values};
 use super::pinned::{LateTurns, Pinned};
-use super::run::{Bounds, Ran, Surroundings};
+use super::run::{LiveBounds, Ran, Surroundings};
 use crate::evm::call::{Message, Read};
 use crate::state::ChangedKeys;
 
@@ -24,24 +24,12 @@ const PLACE_BYTES: usize = 16;
 /// Number of blocks by which a list may be late.
 pub(super) const MAX_LATE: u32 = 3;
 const LIMIT_EXCEEDED: i64 = -32005;
-/// Expected cost of a call's first run in gas, as much as some milliseconds use.
-const FIRST_RUN_GAS: u64 = 5_000_000;
 
 /// Call that is to run.
 pub type Due = (CallId, Arc<Message>);
 
-/// List whose calls all have an outcome after the block, with the changes to send.
 #[derive(Debug)]
-pub struct Ready {
-    pub list: ListId,
-    /// Last step after which its subscribers had all outcomes, or None.
-    pub since: Option<u64>,
-    /// Changed entries, and the digests sent before as bytes. None if nothing was sent before.
-    pub changes: Option<(Vec<u8>, Vec<u8>)>,
-}
-
-#[derive(Debug)]
-pub(super) struct Call {
+pub(super) struct LiveCall {
     pub(super) message: Arc<Message>,
     pub(super) text: Box<[u8]>,
     /// Digest of the text; 0 while there is none.
@@ -49,20 +37,11 @@ pub(super) struct Call {
     values: Box<[ValueId]>,
     /// Gas of the last run, or the gas it may have if it was stopped; 0 before the first run.
     pub(super) cost: u64,
-    lists: Few<ListId>,
+    pub(super) lists: Few<ListId>,
     pub(super) is_due: bool,
 }
 
-impl Call {
-    /// Return the expected cost of the next run, in gas.
-    pub(super) fn expected_cost(&self) -> u64 {
-        if self.cost == 0 {
-            FIRST_RUN_GAS
-        } else {
-            self.cost
-        }
-    }
-
+impl LiveCall {
     fn bytes(&self) -> usize {
         CALL_BYTES + message_bytes(&self.message) + self.text.len() + PLACE_BYTES * self.lists.len()
     }
@@ -83,7 +62,6 @@ pub(super) struct List {
     /// Digests of the outcomes that were sent last.
     pub(super) told: Box<[u64]>,
     pub(super) client: u64,
-    /// Number of its calls that are due.
     pub(super) due: usize,
     /// Number of blocks since the first of its calls was due, or since its last outcomes after one of those
     /// blocks.
@@ -97,11 +75,11 @@ pub(super) struct List {
 /// Calls by their messages, and the lists that contain them.
 #[derive(Debug)]
 pub struct LiveTable {
-    bounds: Bounds,
+    pub(super) bounds: LiveBounds,
     hasher: RandomState,
     surroundings: Option<Surroundings>,
     history: ChangeHistory,
-    pub(super) calls: Vec<Option<Call>>,
+    pub(super) calls: Vec<Option<LiveCall>>,
     free: Vec<CallId>,
     numbers: HashMap<Arc<Message>, CallId>,
     values: Values,
@@ -111,13 +89,13 @@ pub struct LiveTable {
     next_list: ListId,
     /// List whose unknown values are fetched first, if other nodes prove the states.
     pub turn: ListId,
-    due: HashSet<CallId>,
+    pub(super) due: HashSet<CallId>,
     /// Due calls that wait for values of the state.
-    lacking: HashSet<CallId>,
+    pub(super) lacking: HashSet<CallId>,
     /// Due calls, the next one last; None if the order is to be computed again.
-    queue: Option<Vec<CallId>>,
+    pub(super) queue: Option<Vec<CallId>>,
     /// Lists with a call that has ended since they were last taken.
-    touched: HashSet<ListId>,
+    pub(super) touched: HashSet<ListId>,
     pub(super) late: LateTurns,
     /// Late lists whose calls have all ended.
     pub(super) late_ready: Vec<ListId>,
@@ -133,7 +111,7 @@ pub struct LiveTable {
 
 impl LiveTable {
     /// Return an empty table. `all_bytes` counts the bytes of all tables that share the bound.
-    pub fn new(bounds: Bounds, all_bytes: Arc<AtomicUsize>) -> Self {
+    pub fn new(bounds: LiveBounds, all_bytes: Arc<AtomicUsize>) -> Self {
         let (hasher, numbers, values) = <_>::default();
         let (unbounded, lists, due, lacking, touched) = <_>::default();
         Self {
@@ -182,12 +160,8 @@ impl LiveTable {
         self.unbounded.len() + of_block.filter(|call| !self.unbounded.contains(call)).count()
     }
 
-    pub fn bounds(&self) -> Bounds {
+    pub fn bounds(&self) -> LiveBounds {
         self.bounds
-    }
-
-    pub fn is_empty(&self) -> bool {
-        self.lists.is_empty()
     }
 
     /// Return whether a call waits for its run and lacks no values.
@@ -208,7 +182,6 @@ impl LiveTable {
             .collect()
     }
 
-    /// Return the number of the last step.
     pub fn steps(&self) -> u64 {
         self.steps
     }
@@ -232,7 +205,7 @@ impl LiveTable {
         })
     }
 
-    fn is_present(&self, number: ListId, list: &List) -> bool {
+    pub(super) fn is_present(&self, number: ListId, list: &List) -> bool {
         list.due == 0 && !self.touched.contains(&number)
     }
 
@@ -275,7 +248,7 @@ impl LiveTable {
         });
         self.numbers.insert(message.clone(), id);
         let (text, values, lists) = <_>::default();
-        let call = Call { message, text, digest: 0, values, cost: 0, lists, is_due: true };
+        let call = LiveCall { message, text, digest: 0, values, cost: 0, lists, is_due: true };
         self.bytes += call.bytes();
         self.calls[id as usize] = Some(call);
         self.due.insert(id);
@@ -393,66 +366,6 @@ impl LiveTable {
         }
     }
 
-    /// Return the next call to run. Clients have equal shares of gas, and each one's cheapest calls run
-    /// first.
-    pub fn next_due(&mut self) -> Option<Due> {
-        let mut queue = self.queue.take().unwrap_or_else(|| self.in_order());
-        let id = queue.pop();
-        self.queue = Some(queue);
-        let call = self.calls[id? as usize].as_ref()?;
-        Some((id?, call.message.clone()))
-    }
-
-    /// Return the next call as `next_due` does, but None if it may take long.
-    pub fn next_short_due(&mut self) -> Option<Due> {
-        let queue = self.queue.take().unwrap_or_else(|| self.in_order());
-        let call = queue.last().and_then(|id| self.calls[*id as usize].as_ref());
-        let is_short = call.is_some_and(|call| call.expected_cost() <= FIRST_RUN_GAS);
-        self.queue = Some(queue);
-        if is_short {
-            self.next_due()
-        } else {
-            None
-        }
-    }
-
-    /// Return whether a call has not run yet. Its first run may be cut short, because the other calls may be
-    /// shorter.
-    pub fn is_untried(&self, (id, _): &Due) -> bool {
-        self.calls.get(*id as usize).and_then(Option::as_ref).is_some_and(|call| call.cost == 0)
-    }
-
-    /// Make a call run again that was stopped, unless it was removed meanwhile.
-    pub fn retry(&mut self, (id, message): &Due) {
-        self.queue = None;
-        let Some(call) = self.calls.get_mut(*id as usize).and_then(Option::as_mut) else { return };
-        if Arc::ptr_eq(&call.message, message) && call.cost == 0 {
-            // Shorter ones first.
-            call.cost = message.gas.unwrap_or(self.bounds.gas).max(FIRST_RUN_GAS) + 1;
-        }
-    }
-
-    fn in_order(&self) -> Vec<CallId> {
-        let mut by_client: BTreeMap<u64, Vec<(u64, CallId)>> = BTreeMap::new();
-        for id in self.due.difference(&self.lacking) {
-            let Some(call) = &self.calls[*id as usize] else { continue };
-            let clients =
-                call.lists.iter().filter_map(|number| self.lists.get(&number).map(|list| list.client));
-            by_client.entry(clients.min().unwrap_or_default()).or_default().push((call.expected_cost(), *id));
-        }
-        let mut turns = Vec::with_capacity(self.due.len());
-        for calls in by_client.values_mut() {
-            calls.sort_unstable();
-            let spent = calls.iter().scan(0_u64, |spent, (cost, id)| {
-                *spent = spent.saturating_add(*cost);
-                Some((*spent, *id))
-            });
-            turns.extend(spent);
-        }
-        turns.sort_unstable();
-        turns.into_iter().rev().map(|(_, id)| id).collect()
-    }
-
     /// Keep the result of a call, unless it was removed meanwhile.
     pub fn finish(&mut self, (id, message): &Due, mut ran: Ran) {
         self.runs += 1;
@@ -498,103 +411,6 @@ impl LiveTable {
         self.hasher.hash_one(ran.identity()).max(1)
     }
 
-    /// Leave a call out until `retry_lacking`, because it lacks values of the state.
-    pub fn leave_lacking(&mut self, (id, _): &Due) {
-        if self.due.contains(id) {
-            self.lacking.insert(*id);
-        }
-    }
-
-    /// Make the calls run again that lacked values.
-    pub fn retry_lacking(&mut self) {
-        if !std::mem::take(&mut self.lacking).is_empty() {
-            self.queue = None;
-        }
-    }
-
-    /// End the calls that lack values with an error, because the values cannot be had.
-    pub fn fail_lacking(&mut self, code: i64, message: &str) {
-        for id in std::mem::take(&mut self.lacking) {
-            let Some(call) = &self.calls[id as usize] else { continue };
-            let due = (id, call.message.clone());
-            self.finish(&due, Ran::failed(code, message));
-        }
-    }
-
-    /// Return the changes of each list in which a call has ended and no call is due. Lists with unchanged
-    /// outcomes are left out.
-    pub fn take_ready(&mut self) -> Vec<Ready> {
-        let complete = |number: &ListId| self.lists.get(number).is_some_and(|list| list.due == 0);
-        let mut numbers: Vec<_> = self.touched.iter().copied().filter(complete).collect();
-        numbers.sort_unstable();
-        numbers.into_iter().filter_map(|number| self.ready(number)).collect()
-    }
-
-    fn ready(&mut self, number: ListId) -> Option<Ready> {
-        self.touched.remove(&number);
-        let present = self.digests(number);
-        let list = self.lists.get_mut(&number)?;
-        let since = list.complete.replace(self.steps);
-        list.late = 0;
-        self.bytes -= list.pinned.take().map_or(0, |pinned| pinned.bytes);
-        let told = std::mem::replace(&mut list.told, present.into());
-        if told == list.told {
-            return None;
-        }
-        let is_first = told.first() == Some(&0);
-        let changes = (!is_first).then(|| (self.entries(number, &told), as_bytes(&told)));
-        Some(Ready { list: number, since, changes })
-    }
-
-    fn digests(&self, number: ListId) -> Vec<u64> {
-        let calls = self.lists.get(&number).into_iter().flat_map(|list| &list.calls);
-        calls.filter_map(|id| self.calls[*id as usize].as_ref().map(|call| call.digest)).collect()
-    }
-
-    /// Return the digests of the outcomes that a list's subscribers were sent last, 8 bytes each.
-    pub fn told(&self, number: ListId) -> Vec<u8> {
-        self.lists.get(&number).map(|list| as_bytes(&list.told)).unwrap_or_default()
-    }
-
-    /// Return the entries of a list whose outcomes have other digests than these, joined by commas.
-    pub fn changes(&self, number: ListId, digests: &[u8]) -> Vec<u8> {
-        let digests: Vec<_> = digests
-            .chunks_exact(8)
-            .map(|digest| u64::from_be_bytes(digest.try_into().unwrap_or_default()))
-            .collect();
-        self.entries(number, &digests)
-    }
-
-    pub(super) fn entries(&self, number: ListId, told: &[u64]) -> Vec<u8> {
-        let mut text = Vec::new();
-        for (index, (outcome, digest)) in self.outcomes(number).into_iter().enumerate() {
-            if told.get(index) == Some(&digest) {
-                continue;
-            }
-            if !text.is_empty() {
-                text.push(b',');
-            }
-            text.extend_from_slice(format!("{{\"index\":{index},").as_bytes());
-            text.extend_from_slice(outcome);
-            text.push(b'}');
-        }
-        text
-    }
-
-    /// Return the texts and digests of a list's outcomes. A pinned list without present outcomes has the
-    /// pinned ones.
-    fn outcomes(&self, number: ListId) -> Vec<(&[u8], u64)> {
-        let Some(list) = self.lists.get(&number) else { return Vec::new() };
-        match &list.pinned {
-            Some(pinned) if pinned.is_told && !self.is_present(number, list) => pinned.told().collect(),
-            _ => {
-                let calls = list.calls.iter().filter_map(|id| self.calls[*id as usize].as_ref());
-                calls.map(|call| (&*call.text, call.digest)).collect()
-            }
-        }
-    }
-
-    /// Return the messages of a list from index `start` on.
     pub fn messages(&self, number: ListId, start: usize) -> Vec<Arc<Message>> {
         let calls = self.lists.get(&number).into_iter().flat_map(|list| list.calls.iter().skip(start));
         calls.filter_map(|id| self.calls[*id as usize].as_ref().map(|call| call.message.clone())).collect()
@@ -610,8 +426,4 @@ impl Drop for LiveTable {
 /// Return the result of a call whose outcome has no room.
 pub(super) fn too_many_bytes() -> Ran {
     Ran::failed(LIMIT_EXCEEDED, "too many bytes of live calls")
-}
-
-pub(super) fn as_bytes(digests: &[u64]) -> Vec<u8> {
-    digests.iter().flat_map(|digest| digest.to_be_bytes()).collect()
 }

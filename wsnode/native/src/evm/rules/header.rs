@@ -4,16 +4,18 @@ use std::fmt::{self, Display};
 
 use alloy_consensus::Header;
 use alloy_eips::eip4844::DATA_GAS_PER_BLOB;
-use alloy_primitives::{B256, B64, U256};
+use alloy_primitives::{hex, B256, B64, U256};
 
 use super::fees::{next_base_fee, next_excess_blob_gas, next_fee_terms};
-use super::{dao, next_difficulty, Ancestor};
+use super::{next_difficulty, Ancestor};
 use crate::error::{require_equal, Rule, RuleViolation};
 use crate::evm::chain_spec::{
     BaseFee, BlobGas, ChainSpec, ExtraData, Fork, ForkRow, GasLimit, Members, Seal, TimestampRule, FORKS,
     MAXIMUM_DIFFICULTY_BITS,
 };
 
+const DAO_EXTRA_DATA: &[u8] = b"dao-hard-fork";
+const DAO_MARKED_BLOCKS: u64 = 10;
 const MAXIMUM_EXTRA_DATA: usize = 32;
 const MINIMUM_GAS_LIMIT: u64 = 5000;
 const MAXIMUM_GAS_LIMIT: u64 = i64::MAX as u64;
@@ -66,7 +68,7 @@ pub fn verify_proof_of_work(
         let bound = format!("at most {MAXIMUM_DIFFICULTY_BITS} bits");
         return Err(RuleViolation::new(Rule::Difficulty, bound, header.difficulty));
     }
-    dao::verify_extra_data(spec, header)
+    verify_dao_extra_data(spec, header)
 }
 
 /// Header members that a block's maker chose instead of deriving them from the parent.
@@ -231,15 +233,29 @@ fn verify_blob_gas(spec: &ChainSpec, header: &Header, parent: &Header) -> Result
     )
 }
 
-/// Optional number in a message.
-#[derive(PartialEq)]
-struct Shown(Option<u64>);
-
-fn shown(number: impl Into<Option<u64>>) -> Shown {
-    Shown(number.into())
+/// Check the mark by which both sides of the DAO fork refuse each other's blocks.
+fn verify_dao_extra_data(spec: &ChainSpec, header: &Header) -> Result<(), RuleViolation> {
+    let Some((fork, supported)) = spec.dao_fork() else {
+        return Ok(());
+    };
+    let in_range = header.number.checked_sub(fork).is_some_and(|distance| distance < DAO_MARKED_BLOCKS);
+    let is_marked = header.extra_data.as_ref() == DAO_EXTRA_DATA;
+    if !in_range || is_marked == supported {
+        return Ok(());
+    }
+    let wanted = if supported { "dao-hard-fork" } else { "anything but dao-hard-fork" };
+    Err(RuleViolation::new(Rule::DaoExtraData, wanted, hex::encode_prefixed(&header.extra_data)))
 }
 
-impl Display for Shown {
+/// Optional number in a message.
+#[derive(PartialEq)]
+struct OptionalNumber(Option<u64>);
+
+fn shown(number: impl Into<Option<u64>>) -> OptionalNumber {
+    OptionalNumber(number.into())
+}
+
+impl Display for OptionalNumber {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.0 {
             Some(number) => number.fmt(formatter),

@@ -5,7 +5,6 @@
 //! private.
 
 mod body;
-mod dao;
 mod difficulty;
 mod fees;
 mod header;

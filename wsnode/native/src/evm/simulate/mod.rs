@@ -15,7 +15,7 @@ mod system;
 mod tracer;
 mod transaction;
 
-pub use request::{Block, BlockOverrides, Call, SimulationOptions, SimulationRequest};
+pub use request::{Block, Call, SimulationOptions, SimulationRequest};
 
 use crate::error::Error;
 use crate::evm::build::Base;

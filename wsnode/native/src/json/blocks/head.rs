@@ -5,7 +5,7 @@ use alloy_primitives::B256;
 use crate::chain::rows::{HeaderFields, HeaderRow, RowError};
 
 use super::bsc::write_milli_timestamp;
-use super::header::write_hash;
+use super::header::{write_gas_to_extra_data, write_hash};
 use crate::json::Writer;
 
 /// Write the header's members in the order of its RLP, the hash last.
@@ -41,14 +41,7 @@ fn write_numbers(text: &mut Writer, fields: &HeaderFields<'_>) {
     text.big_quantity(fields.difficulty);
     text.fixed(b"\",\"number\":\"0x");
     text.quantity(fields.number);
-    text.fixed(b"\",\"gasLimit\":\"0x");
-    text.quantity(fields.gas_limit);
-    text.fixed(b"\",\"gasUsed\":\"0x");
-    text.quantity(fields.gas_used);
-    text.fixed(b"\",\"timestamp\":\"0x");
-    text.quantity(fields.timestamp);
-    text.fixed(b"\",\"extraData\":\"0x");
-    text.bytes(fields.extra_data);
+    write_gas_to_extra_data(text, fields);
     write_hash(text, b"\",\"mixHash\":\"0x", fields.mix_hash);
     text.fixed(b"\",\"nonce\":\"0x");
     text.hash(fields.nonce);

@@ -73,6 +73,18 @@ fn write_sealed<const N: usize, const M: usize>(
     text.fixed(b"\"");
 }
 
+/// Write the members `gasLimit` to `extraData` in the order of a header's RLP, without the last quote.
+pub fn write_gas_to_extra_data(text: &mut Writer, fields: &HeaderFields<'_>) {
+    text.fixed(b"\",\"gasLimit\":\"0x");
+    text.quantity(fields.gas_limit);
+    text.fixed(b"\",\"gasUsed\":\"0x");
+    text.quantity(fields.gas_used);
+    text.fixed(b"\",\"timestamp\":\"0x");
+    text.quantity(fields.timestamp);
+    text.fixed(b"\",\"extraData\":\"0x");
+    text.bytes(fields.extra_data);
+}
+
 pub fn write_hash<const N: usize>(text: &mut Writer, key: &[u8; N], hash: &B256) {
     text.fixed(key);
     text.hash(&hash.0);

@@ -2,9 +2,9 @@
 //!
 //! Source: execution-apis, src/engine/{paris,shanghai,cancun,amsterdam}.md.
 
-use crate::chain::rows::{BodyRow, HeaderFields, HeaderRow, RowError};
+use crate::chain::rows::{BodyRow, HeaderRow, RowError};
 
-use super::header::write_hash;
+use super::header::{write_gas_to_extra_data, write_hash};
 use super::withdrawals::write_withdrawals;
 use crate::json::Writer;
 
@@ -25,7 +25,11 @@ pub fn render_payload(
     text.fixed(b"\",\"logsBloom\":\"0x");
     text.hash(fields.logs_bloom);
     write_hash(text, b"\",\"prevRandao\":\"0x", fields.mix_hash);
-    write_numbers(text, &fields);
+    text.fixed(b"\",\"blockNumber\":\"0x");
+    text.quantity(fields.number);
+    write_gas_to_extra_data(text, &fields);
+    text.fixed(b"\",\"baseFeePerGas\":\"0x");
+    text.quantity(fields.base_fee.unwrap_or(0));
     write_hash(text, b"\",\"blockHash\":\"0x", header.hash());
     text.fixed(b"\"");
     write_optional(text, b",\"blobGasUsed\":\"0x", fields.blob_gas_used);
@@ -76,21 +80,6 @@ pub fn render_payload_body(
     }
     text.fixed(b"}");
     Ok(())
-}
-
-fn write_numbers(text: &mut Writer, fields: &HeaderFields<'_>) {
-    text.fixed(b"\",\"blockNumber\":\"0x");
-    text.quantity(fields.number);
-    text.fixed(b"\",\"gasLimit\":\"0x");
-    text.quantity(fields.gas_limit);
-    text.fixed(b"\",\"gasUsed\":\"0x");
-    text.quantity(fields.gas_used);
-    text.fixed(b"\",\"timestamp\":\"0x");
-    text.quantity(fields.timestamp);
-    text.fixed(b"\",\"extraData\":\"0x");
-    text.bytes(fields.extra_data);
-    text.fixed(b"\",\"baseFeePerGas\":\"0x");
-    text.quantity(fields.base_fee.unwrap_or(0));
 }
 
 fn write_optional<const N: usize>(text: &mut Writer, key: &[u8; N], number: Option<u64>) {

@@ -9,7 +9,7 @@ use super::codec::{
 };
 use super::version::{ProtocolVersion, ALL_SIGNATURES, L2_GAS, POSEIDON};
 use crate::starknet::felts::starknet_keccak;
-use crate::starknet::state::StateChange;
+use crate::starknet::state::StateDiff;
 
 const HEIGHT: u32 = 64;
 
@@ -66,12 +66,12 @@ impl Commitments {
 }
 
 /// Return the changes of a state diff, and the hashes of the Cairo 0 classes declared with it.
-pub fn state_change(diff: &UnverifiedStateDiff) -> (StateChange, &[Felt]) {
+pub fn known_state_diff(diff: &UnverifiedStateDiff) -> (StateDiff, &[Felt]) {
     let storage = diff.storage_diffs.iter();
     let deployed = diff.deployed_contracts.iter().map(|item| [item.address, item.class_hash]);
     let replaced = diff.replaced_classes.iter().map(|item| [item.contract_address, item.class_hash]);
     let compiled = diff.declared_classes.iter().chain(diff.migrated_compiled_classes.iter().flatten());
-    let change = StateChange {
+    let change = StateDiff {
         storage: storage
             .flat_map(|item| item.storage_entries.iter().map(|entry| [item.address, entry.key, entry.value]))
             .collect(),
@@ -83,8 +83,8 @@ pub fn state_change(diff: &UnverifiedStateDiff) -> (StateChange, &[Felt]) {
 }
 
 /// Return the state diff length of the block hash: the number of entries in all lists of the state diff.
-pub fn state_diff_length(change: &StateChange, deprecated: &[Felt]) -> u64 {
-    let StateChange { storage, class_hashes, nonces, compiled_classes } = change;
+pub fn state_diff_length(change: &StateDiff, deprecated: &[Felt]) -> u64 {
+    let StateDiff { storage, class_hashes, nonces, compiled_classes } = change;
     (storage.len() + class_hashes.len() + nonces.len() + compiled_classes.len() + deprecated.len()) as u64
 }
 

@@ -9,7 +9,7 @@ use starknet_types_core::felt::Felt;
 use super::codec::{
     ExecutionStatus, FeeUnit, TransactionKind, TransactionWithReceipt, UnverifiedBlock, UnverifiedStateUpdate,
 };
-use super::commitments::{state_change, state_diff_length, Commitments, Leaves};
+use super::commitments::{known_state_diff, state_diff_length, Commitments, Leaves};
 use super::error::{check_felt, check_number, check_word, BlockError};
 use super::hash::{block_hash, Contents};
 use super::transaction_hash::{pays_in_fri, Hasher, MissingMember};
@@ -119,7 +119,7 @@ fn state_diff(
         return Ok((Felt::ZERO, 0));
     }
     if let Some(update) = update {
-        let (change, deprecated) = state_change(&update.state_diff);
+        let (change, deprecated) = known_state_diff(&update.state_diff);
         let length = state_diff_length(&change, deprecated);
         return Ok((state_diff_commitment(&change, deprecated), length));
     }
@@ -170,7 +170,7 @@ fn verified_transactions(
     chain_id: Felt,
 ) -> Result<Vec<VerifiedTransaction>, BlockError> {
     let check = |(index, item): (usize, &TransactionWithReceipt<'_>)| {
-        let derived = check_transaction(Place(index), item, chain_id)?;
+        let derived = check_transaction(TransactionIndex(index), item, chain_id)?;
         let leaves = Leaves::new(&item.transaction, &item.receipt, version);
         Ok(VerifiedTransaction { leaves, derived })
     };
@@ -193,9 +193,9 @@ fn verified_transactions(
 
 /// Index of a transaction in its block, for the paths in errors.
 #[derive(Clone, Copy)]
-struct Place(usize);
+struct TransactionIndex(usize);
 
-impl Place {
+impl TransactionIndex {
     fn transaction(self, member: &str) -> String {
         format!("transactions[{}].transaction.{member}", self.0)
     }
@@ -211,7 +211,7 @@ impl Place {
 
 /// Check a transaction's hash and the members of its receipt that follow from it; return the derived member.
 fn check_transaction(
-    place: Place,
+    place: TransactionIndex,
     item: &TransactionWithReceipt<'_>,
     chain_id: Felt,
 ) -> Result<Derived, BlockError> {
@@ -251,7 +251,11 @@ fn check_transaction(
 }
 
 /// Compare the computed address of a deployed contract with each member that has it, where present.
-fn check_address(place: Place, address: Felt, item: &TransactionWithReceipt<'_>) -> Result<(), BlockError> {
+fn check_address(
+    place: TransactionIndex,
+    address: Felt,
+    item: &TransactionWithReceipt<'_>,
+) -> Result<(), BlockError> {
     let TransactionWithReceipt { transaction, receipt } = item;
     for (member, told) in [
         (place.transaction("sender_address"), transaction.sender_address),

@@ -7,11 +7,10 @@
 mod codec;
 mod error;
 mod nodes;
-mod rendering;
 mod verification;
 
+pub use codec::render;
 pub use error::StorageProofError;
-pub use rendering::render;
 pub use verification::{verify, ContractQuestion, ProofQuestion, ProvedContract, ProvedState, StateOfBlock};
 
 #[cfg(test)]

@@ -2,7 +2,7 @@ use starknet_types_core::felt::Felt;
 use starknet_types_core::hash::Pedersen;
 
 use super::*;
-use crate::starknet::state::{AskedPaths, StarknetStateTries, StateChange};
+use crate::starknet::state::{AskedPaths, StarknetStateTries, StateDiff};
 use crate::starknet::trie::ProofNode;
 
 fn felt(number: u64) -> Felt {
@@ -11,7 +11,7 @@ fn felt(number: u64) -> Felt {
 
 /// Make the tries of a state with 39 contracts of up to nine slots each, and 19 classes.
 fn tries() -> StarknetStateTries {
-    let mut change = StateChange::default();
+    let mut change = StateDiff::default();
     for number in 1..40_u64 {
         let address = felt(number * number * 7919);
         change.class_hashes.push([address, felt(1000 + number % 3)]);

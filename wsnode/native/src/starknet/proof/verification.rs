@@ -6,7 +6,7 @@ use std::collections::HashMap;
 use starknet_types_core::felt::Felt;
 use starknet_types_core::hash::{Pedersen, Poseidon};
 
-use super::codec::{ContractLeaf, GlobalRoots, NamedNode, UnverifiedStorageProof};
+use super::codec::{ContractLeaf, GlobalRoots, NamedNode, StorageProof};
 use super::error::{check_count, check_value, StorageProofError};
 use super::nodes::NodeSet;
 use crate::starknet::state::{contract_leaf, joined_root};
@@ -78,7 +78,7 @@ pub fn verify(
     block: &StateOfBlock,
 ) -> Result<ProvedState, StorageProofError> {
     question.check()?;
-    let proof = UnverifiedStorageProof::read(proof)?;
+    let proof = StorageProof::read(proof)?;
     check_counts(&proof, question)?;
     check_roots(&proof.global_roots, block)?;
     let roots = proof.global_roots;
@@ -95,7 +95,7 @@ pub fn verify(
     Ok(ProvedState { class_leaves, contracts: contracts.collect::<Result<_, _>>()? })
 }
 
-fn check_counts(proof: &UnverifiedStorageProof, question: &ProofQuestion) -> Result<(), StorageProofError> {
+fn check_counts(proof: &StorageProof, question: &ProofQuestion) -> Result<(), StorageProofError> {
     let (classes, contracts) = (question.class_hashes.len(), question.contracts.len());
     let told = proof.contracts_proof.contract_leaves_data.len();
     if told != contracts {

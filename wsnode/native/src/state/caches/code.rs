@@ -9,10 +9,10 @@ const LIMIT: usize = 64 << 20;
 
 /// Cache of analysed code by hash, emptied as a whole when it exceeds 64 MiB.
 #[derive(Debug, Default)]
-pub(in crate::state) struct CodeCache(Mutex<Held>);
+pub(in crate::state) struct CodeCache(Mutex<CachedCodes>);
 
 #[derive(Debug, Default)]
-struct Held {
+struct CachedCodes {
     code: B256Map<Bytecode>,
     bytes: usize,
 }
@@ -30,14 +30,14 @@ impl CodeCache {
         let code = analyse(read()?);
         let mut held = self.held();
         if held.bytes > LIMIT {
-            *held = Held::default();
+            *held = CachedCodes::default();
         }
         held.bytes += code.len();
         held.code.insert(hash, code.clone());
         Ok(code)
     }
 
-    fn held(&self) -> std::sync::MutexGuard<'_, Held> {
+    fn held(&self) -> std::sync::MutexGuard<'_, CachedCodes> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

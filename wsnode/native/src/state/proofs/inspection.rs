@@ -49,7 +49,7 @@ impl StateReader {
         let snapshot = self.read()?;
         let inspected = Inspected { head: snapshot.head, ..Inspected::default() };
         let mut inspection =
-            Inspection { snapshot: &snapshot, watcher, inspected, in_tries: Counts::default() };
+            StateInspection { snapshot: &snapshot, watcher, inspected, in_tries: Counts::default() };
         inspection.hashes()?;
         inspection.tries()?;
         inspection.accounts()?;
@@ -84,14 +84,14 @@ struct Counts {
     broken: u64,
 }
 
-struct Inspection<'s, 'e, W> {
+struct StateInspection<'s, 'e, W> {
     snapshot: &'s Snapshot<'e>,
     watcher: &'s mut W,
     inspected: Inspected,
     in_tries: Counts,
 }
 
-impl<W: Watcher> Inspection<'_, '_, W> {
+impl<W: Watcher> StateInspection<'_, '_, W> {
     fn hashes(&mut self) -> Result<(), StateError> {
         let head = self.snapshot.head;
         if self.snapshot.block(head.number)? != Some(head) {

@@ -7,7 +7,7 @@ use alloy_eips::BlockNumHash;
 use alloy_primitives::map::B256Map;
 use alloy_primitives::{Bytes, B256};
 
-use super::carried::Step;
+use super::carried::BlockStep;
 use super::fork_base::ProvedView;
 use super::proof::Proved;
 use super::store::ProvedStore;
@@ -56,7 +56,7 @@ impl BlockStates {
     pub fn carry(
         &self,
         state_root: B256,
-        steps: &[Step<'_>],
+        steps: &[BlockStep<'_>],
         wanted: &[Miss],
     ) -> Result<Vec<Miss>, StateError> {
         self.store.carry(state_root, steps, wanted)

@@ -12,7 +12,7 @@ use crate::state::layout::account::Account;
 use crate::state::StateError;
 
 /// RLP of a block's access list, and the state root of its parent.
-pub type Step<'l> = (&'l [u8], B256);
+pub type BlockStep<'l> = (&'l [u8], B256);
 
 impl ProvedStore {
     /// Return how many of `roots`, state roots from the newest block down, reach a block with a known value
@@ -38,7 +38,7 @@ impl ProvedStore {
     pub(super) fn carry(
         &self,
         state_root: B256,
-        steps: &[Step<'_>],
+        steps: &[BlockStep<'_>],
         wanted: &[Miss],
     ) -> Result<Vec<Miss>, StateError> {
         let lists = steps.iter().map(|(list, _)| decoded(list)).collect::<Result<Vec<_>, _>>()?;

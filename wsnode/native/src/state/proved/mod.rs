@@ -9,7 +9,7 @@ mod proof;
 mod store;
 
 pub use block_states::BlockStates;
-pub use carried::Step;
+pub use carried::BlockStep;
 pub use fork_base::ForkBase;
 pub(super) use fork_base::ProvedView;
 pub use proof::Proved;

@@ -8,6 +8,7 @@ mod processes;
 mod pruning;
 mod timing;
 
+use super::writing::commit::GenesisAccount;
 use super::*;
 use crate::trie::tests::Numbers;
 use alloy_eips::BlockNumHash;
@@ -79,7 +80,7 @@ impl Chain {
                 (*address, GenesisAccount { nonce: account.nonce, balance: account.balance, code, storage })
             })
             .collect();
-        assert!(store.is_empty());
+        assert_eq!(store.head(), Head::default());
         let root = store.init_genesis(hash(0, 0), alloc).unwrap();
         assert_eq!(root, root_of(&model));
         Self { store, model: vec![model], numbers: Numbers(seed), fork: 0 }

@@ -10,13 +10,13 @@ use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 /// States of each block, each noted before it can be read.
-type Known = Mutex<HashMap<BlockNumHash, Vec<Accounts>>>;
+type KnownStates = Mutex<HashMap<BlockNumHash, Vec<Accounts>>>;
 
 struct Patched {
     chain: Chain,
     /// Number and state before each patch, oldest first.
     undo: Vec<(u64, Accounts)>,
-    known: Option<std::sync::Arc<Known>>,
+    known: Option<std::sync::Arc<KnownStates>>,
 }
 
 impl Patched {
@@ -173,7 +173,7 @@ fn a_root_that_a_block_never_had_is_refused_and_nothing_happens() {
 fn readers_beside_patches_and_steps_back_see_a_block_as_it_was_or_not_at_all() {
     let folder = Folder::new();
     let mut patched = Patched::new(&folder.0, 36);
-    let known = std::sync::Arc::new(Known::default());
+    let known = std::sync::Arc::new(KnownStates::default());
     patched.known = Some(known.clone());
     patched.publish(0, patched.chain.head().clone());
     let (reader, done) = (patched.chain.store.reader(), AtomicBool::new(false));
@@ -189,7 +189,7 @@ fn readers_beside_patches_and_steps_back_see_a_block_as_it_was_or_not_at_all() {
 }
 
 /// Read random blocks until `done`, and return the numbers of exact answers and of refusals.
-fn ask_until(reader: &StateReader, known: &Known, done: &AtomicBool, seed: u64) -> (u32, u32) {
+fn ask_until(reader: &StateReader, known: &KnownStates, done: &AtomicBool, seed: u64) -> (u32, u32) {
     let (mut exact, mut gone, mut numbers) = (0, 0, Numbers(seed));
     while !done.load(Ordering::Relaxed) || exact == 0 || gone == 0 {
         let blocks: Vec<_> = held(known).keys().copied().collect();
@@ -211,11 +211,11 @@ fn ask_until(reader: &StateReader, known: &Known, done: &AtomicBool, seed: u64) 
     (exact, gone)
 }
 
-fn held(known: &Known) -> std::sync::MutexGuard<'_, HashMap<BlockNumHash, Vec<Accounts>>> {
+fn held(known: &KnownStates) -> std::sync::MutexGuard<'_, HashMap<BlockNumHash, Vec<Accounts>>> {
     known.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-fn ask_view(reader: &StateReader, known: &Known, block: BlockNumHash) -> Result<(), StateError> {
+fn ask_view(reader: &StateReader, known: &KnownStates, block: BlockNumHash) -> Result<(), StateError> {
     let view = reader.at(block)?;
     let states = held(known)[&block].clone();
     assert!(states.iter().any(|state| is_seen(&view, state)), "{block:?}");
@@ -234,7 +234,7 @@ fn is_seen(view: &HistoryView<'_>, state: &Accounts) -> bool {
 
 fn ask_proof(
     reader: &StateReader,
-    known: &Known,
+    known: &KnownStates,
     block: BlockNumHash,
     address: Address,
 ) -> Result<(), StateError> {
@@ -247,7 +247,7 @@ fn ask_proof(
     Ok(())
 }
 
-fn ask_trial(reader: &StateReader, known: &Known, block: BlockNumHash) -> Result<(), StateError> {
+fn ask_trial(reader: &StateReader, known: &KnownStates, block: BlockNumHash) -> Result<(), StateError> {
     let mut tries = reader.trial(block, Bounds::none())?;
     let states = held(known)[&block].clone();
     let root = tries.apply([])?;

@@ -1,6 +1,6 @@
 //! Genesis state.
 
-use super::staged::{Outcome, Staged};
+use super::staged::{CommitEffect, Staged};
 use crate::state::delta::{AccountDelta, Delta};
 use crate::state::layout::account::Account;
 use crate::state::layout::tables::Head;
@@ -10,7 +10,6 @@ use crate::trie::NoNodes;
 use alloy_primitives::{keccak256, Address, Bytes, B256, U256};
 use alloy_trie::KECCAK_EMPTY;
 
-/// Account of the genesis allocation.
 #[derive(Debug, Clone, Default)]
 pub struct GenesisAccount {
     pub nonce: u64,
@@ -66,7 +65,7 @@ impl StateStore {
         if self.is_begun_with(block.hash)? {
             return Ok(None);
         }
-        Ok(Some(self.staged(Outcome::Moved, move |txn, tables| tables.put_block(txn, &block))))
+        Ok(Some(self.staged(CommitEffect::Moved, move |txn, tables| tables.put_block(txn, &block))))
     }
 
     fn is_begun_with(&self, expected: B256) -> Result<bool, StateError> {

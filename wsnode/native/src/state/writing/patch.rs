@@ -5,7 +5,7 @@
 
 use super::batch::put_nodes;
 use super::patches::Patch;
-use super::staged::{Outcome, Staged};
+use super::staged::{CommitEffect, Staged};
 use crate::state::caches::code::analyse;
 use crate::state::caches::hashes::Hashes;
 use crate::state::changes::{self, merged, parts};
@@ -51,7 +51,7 @@ impl StateStore {
         let patch = Patch { state_root: root_of(&head), before };
         let (key, rows) = (snapshot.next_patch(head.number)?, tries.rows());
         drop(snapshot);
-        let staged = self.staged(Outcome::Moved, move |txn, tables| {
+        let staged = self.staged(CommitEffect::Moved, move |txn, tables| {
             put_in_place(txn, tables, &after, head.number)?;
             for (key, part) in parts(head.number, &list).filter(|_| head.number > 0) {
                 tables.changes.put(txn, &key, part)?;

@@ -6,7 +6,7 @@
 
 use std::ops::Bound;
 
-use super::staged::{Outcome, Staged};
+use super::staged::{CommitEffect, Staged};
 use crate::state::changes::Outdated;
 use crate::state::layout::keys::{changes_key, slot_key};
 use crate::state::layout::tables::Tables;
@@ -35,7 +35,7 @@ impl StateStore {
         }
         let kept = outdated.as_ref().map_or(0, |list| list.left.saturating_sub(most));
         let left = outdated.clone().filter(|_| kept > 0).map(|list| Outdated { left: kept, ..list });
-        Ok(Some(self.staged(Outcome::Pruned(left), move |txn, tables| {
+        Ok(Some(self.staged(CommitEffect::Pruned(left), move |txn, tables| {
             forget_hashes(txn, tables, number)?;
             outdated.iter().try_for_each(|list| drop_values(list, kept, number, txn, tables))
         })))

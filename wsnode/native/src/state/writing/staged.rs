@@ -17,11 +17,11 @@ const NODES_KEPT: usize = 500_000;
 pub struct Staged {
     write: Box<Write>,
     tables: Tables,
-    outcome: Outcome,
+    effect: CommitEffect,
 }
 
 /// Effect of a committed change on the values in memory.
-pub(in crate::state) enum Outcome {
+pub(in crate::state) enum CommitEffect {
     /// This number of sealed blocks is committed, with the way back below them; the head is this block.
     Sealed(usize, Head),
     /// The committed state was changed, and nothing was in memory.
@@ -46,10 +46,10 @@ impl fmt::Debug for Staged {
 impl StateStore {
     pub(in crate::state) fn staged(
         &self,
-        outcome: Outcome,
+        effect: CommitEffect,
         write: impl Fn(&mut WriteTxn<'_>, &Tables) -> Result<(), StateError> + Send + Sync + 'static,
     ) -> Staged {
-        Staged { write: Box::new(write), tables: self.environment.tables, outcome }
+        Staged { write: Box::new(write), tables: self.environment.tables, effect }
     }
 
     /// Stage every sealed block and the way back below them; return None if there is no change.
@@ -71,7 +71,7 @@ impl StateStore {
         tries.saved();
         let (batch, unwinding) = (Batch::of(&self.sealed, rows), self.unwinding.clone());
         self.staged = Some(self.sealed.len());
-        Ok(Some(self.staged(Outcome::Sealed(self.sealed.len(), head), move |txn, tables| {
+        Ok(Some(self.staged(CommitEffect::Sealed(self.sealed.len(), head), move |txn, tables| {
             unwinding.iter().try_for_each(|unwinding| (unwinding.write)(txn, tables))?;
             batch.write(txn, tables)
         })))
@@ -79,18 +79,18 @@ impl StateStore {
 
     /// Take note that a change was committed.
     pub fn settle(&mut self, staged: &Staged) -> Result<(), StateError> {
-        match &staged.outcome {
+        match &staged.effect {
             // It was discarded before it was committed, or while it was.
-            Outcome::Sealed(count, _) if self.staged != Some(*count) => self.discard_uncommitted(),
-            Outcome::Sealed(count, head) => {
+            CommitEffect::Sealed(count, _) if self.staged != Some(*count) => self.discard_uncommitted(),
+            CommitEffect::Sealed(count, head) => {
                 self.sealed.drain(..*count);
                 (self.committed, self.unwinding, self.staged) = (*head, None, None);
                 self.overlay.shrink(self.sealed.iter().map(|sealed| &sealed.delta));
                 self.working_mut().tries.shrink(NODES_KEPT);
                 Ok(())
             }
-            Outcome::Moved => self.discard_uncommitted(),
-            Outcome::Pruned(left) => {
+            CommitEffect::Moved => self.discard_uncommitted(),
+            CommitEffect::Pruned(left) => {
                 self.outdated.clone_from(left);
                 Ok(())
             }

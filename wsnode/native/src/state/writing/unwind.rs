@@ -17,9 +17,8 @@ use super::patch::put_in_place;
 use super::patches::{forget, Undo};
 
 /// Rows of the way back, but for the nodes of the tries.
-struct Rows {
+struct UnwindRows {
     target: Head,
-    /// Number of the committed head.
     head: u64,
     before: Arc<[Delta; 2]>,
     undo: Undo,
@@ -69,7 +68,8 @@ impl StateStore {
         let lists = snapshot.lists_above(target.number)?;
         let changed = merged(&lists)?;
         let before = Arc::new([old, std::mem::take(&mut undo.before)]);
-        let rows = Rows { target, head: self.committed.number, before: before.clone(), undo, lists, changed };
+        let rows =
+            UnwindRows { target, head: self.committed.number, before: before.clone(), undo, lists, changed };
         Ok(Unwinding { target, before, write: Arc::new(move |txn, tables| rows.write(txn, tables)) })
     }
 
@@ -93,7 +93,7 @@ impl StateStore {
     }
 }
 
-impl Rows {
+impl UnwindRows {
     fn write(&self, txn: &mut WriteTxn<'_>, tables: &Tables) -> Result<(), StateError> {
         let number = self.target.number;
         drop_values(txn, tables, &self.changed, number)?;

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use super::{HeadSnapshot, NativeMethod};
 use crate::json::Writer;
 use crate::wire::frame::{write_head, Whole};
-use crate::wire::request::Envelope;
+use crate::wire::request::RequestParts;
 
 /// Highest number of calls that are answered. `SLICE` is the time in which further calls are begun.
 const MAX_REPLIES: usize = 64;
@@ -33,7 +33,6 @@ pub enum ReplyFormat {
     Bare,
 }
 
-/// Limits of replies, in bytes.
 #[derive(Debug, Clone, Copy)]
 pub struct ReplyLimits {
     /// Longest single reply.
@@ -79,7 +78,6 @@ pub struct Replies<'a, 's, 'm> {
     needs_snapshot: bool,
     pub attempts: Attempts,
     began: Instant,
-    /// Number of replies.
     count: usize,
     text: Vec<u8>,
     /// Bytes of the replies in `text`, without frame heads and commas.
@@ -192,11 +190,11 @@ impl<'a, 's, 'm> Replies<'a, 's, 'm> {
 
     /// Answer the call in a message, and return false if it is left to Python.
     pub fn answer_message(&mut self, text: &[u8]) -> bool {
-        text.len() <= MAX_TEXT_BYTES && Envelope::read(text).is_some_and(|call| self.answer(&call))
+        text.len() <= MAX_TEXT_BYTES && RequestParts::read(text).is_some_and(|call| self.answer(&call))
     }
 
     /// Answer a call, and return false if it is left to Python.
-    pub fn answer(&mut self, call: &Envelope<'_>) -> bool {
+    pub fn answer(&mut self, call: &RequestParts<'_>) -> bool {
         let mut result = std::mem::take(&mut self.result);
         result.clear();
         let index = self.write_result(call, &mut result);
@@ -223,7 +221,7 @@ impl<'a, 's, 'm> Replies<'a, 's, 'm> {
 
     /// Write the result of a call, and return the index of its method's counter; None if it is left to
     /// Python.
-    fn write_result(&mut self, call: &Envelope<'_>, result: &mut Vec<u8>) -> Option<usize> {
+    fn write_result(&mut self, call: &RequestParts<'_>, result: &mut Vec<u8>) -> Option<usize> {
         if call.identity.is_empty() {
             return None;
         }

@@ -7,7 +7,7 @@ mod logs;
 mod overrides;
 mod values;
 
-pub use logs::{log_parameters, LogFilter};
+pub use logs::log_parameters;
 pub use values::{address, block, digits, hash, quantity, slot};
 
 use crate::json::Text;

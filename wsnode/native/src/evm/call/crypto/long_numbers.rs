@@ -31,11 +31,11 @@ pub fn power_of_long(base: &[u8], exponent: &[u8], modulus: &[u8]) -> Vec<u8> {
 
 /// Counter of products of words that checks for cancellation.
 #[derive(Default)]
-struct Rows {
+struct ProductCounter {
     products: usize,
 }
 
-impl Rows {
+impl ProductCounter {
     /// Return whether to compute a row of `length` products.
     fn next(&mut self, length: usize) -> bool {
         self.products += length;
@@ -50,7 +50,7 @@ impl Rows {
 /// Multiply two numbers (Knuth, The Art of Computer Programming, section 4.3.1, algorithm M).
 fn product(one: &[u64], other: &[u64]) -> Words {
     let mut product = vec![0; one.len() + other.len()];
-    let mut rows = Rows::default();
+    let mut rows = ProductCounter::default();
     for (index, &factor) in one.iter().enumerate() {
         if !rows.next(other.len()) {
             break;
@@ -85,7 +85,7 @@ impl Divisor {
         let mut rest = dividend;
         rest.push(0);
         let mut rest = shifted_left(rest, self.shift);
-        let mut rows = Rows::default();
+        let mut rows = ProductCounter::default();
         for place in (0..rest.len().saturating_sub(size)).rev() {
             if !rows.next(size) {
                 break;

@@ -101,13 +101,13 @@ impl Crypto for InterruptibleCrypto {
 }
 
 /// Pairs in one step of a sum.
-type Step<'s, T> = &'s mut dyn Iterator<Item = Result<T, PrecompileHalt>>;
+type Pairs<'s, T> = &'s mut dyn Iterator<Item = Result<T, PrecompileHalt>>;
 
 /// Return the sum of the products of all pairs, computed from `POINTS` pairs at a time. `sum` computes one
 /// step, and `add` adds two of its results.
 fn in_steps<T, const SIZE: usize>(
-    pairs: Step<'_, T>,
-    sum: impl Fn(Step<'_, T>) -> Result<[u8; SIZE], PrecompileHalt>,
+    pairs: Pairs<'_, T>,
+    sum: impl Fn(Pairs<'_, T>) -> Result<[u8; SIZE], PrecompileHalt>,
     add: impl Fn([u8; SIZE], [u8; SIZE]) -> Result<[u8; SIZE], PrecompileHalt>,
 ) -> Result<[u8; SIZE], PrecompileHalt> {
     let mut pairs = pairs.peekable();

@@ -8,7 +8,7 @@ use revm::context::TxEnv;
 use revm::inspector::InspectEvm;
 use revm_inspectors::tracing::TracingInspectorConfig;
 
-use super::{bounded, results, write};
+use super::{bounded, trace_results, write};
 use crate::error::Error;
 use crate::evm::call::database::commit;
 use crate::evm::call::refusal;
@@ -62,7 +62,7 @@ fn trace_one(
     }
     let result = result.map_err(|error| failure(error, message, env.initcode_limit()))?;
     let mut text = Vec::new();
-    write(&mut text, &results::of(traces, &result, types, &env.state.layer)?)?;
+    write(&mut text, &trace_results(traces, &result, types, &env.state.layer)?)?;
     if let Layer::Cached(cache) = &mut env.state.layer {
         commit(cache, result.state);
     }
@@ -101,6 +101,6 @@ pub fn trace_raw(
         other => Error::internal(other),
     })?;
     let mut text = Vec::new();
-    write(&mut text, &results::of(traces, &result, types, &state.layer)?)?;
+    write(&mut text, &trace_results(traces, &result, types, &state.layer)?)?;
     Ok(bounded(text, Ok(()), limits))
 }

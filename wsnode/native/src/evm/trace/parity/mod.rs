@@ -1,19 +1,20 @@
 //! Parity's traces of transactions and calls in the forms of erigon, reth and anvil, made by revm-inspectors.
 
 mod calls;
-mod results;
 mod rewards;
 mod search;
 mod summaries;
 
 pub use calls::{trace_calls, trace_raw};
 pub use rewards::rewards;
-pub use search::{creator, filter, touching, Filtered, Page};
+pub use search::{creator, filter, touching, Page};
 
 use std::ops::Range;
 
 use alloy_primitives::map::HashSet;
-use alloy_rpc_types_trace::parity::{LocalizedTransactionTrace, TraceType};
+use alloy_rpc_types_trace::parity::{
+    LocalizedTransactionTrace, TraceResults, TraceResultsWithTransactionHash, TraceType,
+};
 use revm::context::result::ResultAndState;
 use revm_inspectors::tracing::{TracingInspector, TracingInspectorConfig};
 use serde::{Deserialize, Serialize};
@@ -24,9 +25,9 @@ use super::run::{Stopped, TraceLimits};
 use super::Traced;
 use crate::engine::{Engine, Rows};
 use crate::error::Error;
-use crate::evm::call::WorkBudget;
+use crate::evm::call::{Layer, WorkBudget};
 
-type Shown<'r> = RecordedTrace<&'r ResultAndState>;
+type ShownTrace<'r> = RecordedTrace<&'r ResultAndState>;
 
 /// Requested form of a transaction's traces.
 #[derive(Debug, Clone, Deserialize)]
@@ -44,7 +45,6 @@ pub enum TraceForm {
     Operations,
 }
 
-/// Return the traces of one transaction of a block.
 pub fn trace_transaction(
     engine: &Engine,
     rows: Rows<'_>,
@@ -63,7 +63,7 @@ pub fn trace_transaction(
                 write(&mut text, &found)?;
             }
             TraceForm::Results { types } => {
-                write(&mut text, &results::of(traces, result, types, replay.layer())?)?;
+                write(&mut text, &trace_results(traces, result, types, replay.layer())?)?;
             }
             TraceForm::Entries => write(&mut text, &summaries::entries(traces))?,
             TraceForm::Operations => write(&mut text, &summaries::operations(traces))?,
@@ -87,8 +87,9 @@ pub fn replay_block(
             if text.len() > 1 {
                 text.push(b',');
             }
-            let full = results::of(traces, result, types, replay.layer())?;
-            write(&mut text, &results::named(full, replay.hash(index)))?;
+            let full_trace = trace_results(traces, result, types, replay.layer())?;
+            let transaction_hash = replay.hash(index);
+            write(&mut text, &TraceResultsWithTransactionHash { full_trace, transaction_hash })?;
             Ok(text.len() <= limits.size)
         })?;
     text.push(b']');
@@ -103,7 +104,7 @@ fn each(
     only: Option<usize>,
     config: TracingInspectorConfig,
     limits: &TraceLimits,
-    mut visit: impl FnMut(&Replay<'_>, usize, Shown<'_>) -> Result<bool, Error>,
+    mut visit: impl FnMut(&Replay<'_>, usize, ShownTrace<'_>) -> Result<bool, Error>,
 ) -> Result<Result<(), Stopped>, Error> {
     let work_budget = WorkBudget::new(None, Some(limits.stop.clone()));
     let mut replay = Replay::new(&engine.spec, &engine.reader, rows, &work_budget)?;
@@ -153,4 +154,14 @@ fn bounded(text: Vec<u8>, done: Result<(), Stopped>, limits: &TraceLimits) -> Tr
         Ok(()) if text.len() > limits.size => Traced::Stopped(Stopped::TooLarge),
         Ok(()) => Traced::Text(text),
     }
+}
+
+/// Return the results of a run on the state `before`.
+fn trace_results(
+    traces: TracingInspector,
+    result: &ResultAndState,
+    types: &HashSet<TraceType>,
+    before: &Layer<'_>,
+) -> Result<TraceResults, Error> {
+    Ok(traces.into_parity_builder().into_trace_results_with_state(result, types, before)?)
 }
