@@ -14,6 +14,7 @@ from pathlib import Path
 SOURCES = Path(__file__).parents[1] / "wsnode/native/src"
 STUBS = Path(__file__).parents[1] / "wsnode/_native"
 MAX_MODULES = 16
+MAX_LINES = 500
 
 # Each part may use itself and those listed before it. A module belongs to the longest entry that it lies in.
 ORDER = (
@@ -57,7 +58,6 @@ ORDER = (
     "starknet",
     "beacon",
     "fuzzing",
-    "bindings/descriptors",
     "bindings/errors",
     "bindings/numbers",
     "bindings/store",
@@ -80,6 +80,9 @@ Module = tuple[str, ...]
 NOISE = re.compile(r"""//[^\n]*|/\*.*?\*/|\bb?r(#*)".*?"\1|"(?:\\.|[^"\\])*"|'(?:\\[^']+|[^\\'])'""", re.S)
 VISIBILITY = re.compile(r"\bpub\([^)]*\)")
 FOR_TESTS = re.compile(r"#\[cfg\(test\)\]\s*(?:mod \w+ \{.*|(?:pub )?use [^;]+;)", re.S)
+FOR_TESTS_AT_END = re.compile(r"#\[cfg\(test\)\]\s*mod \w+ \{.*", re.S)
+METHODS = re.compile(r"^#\[pymethods\]\n(.*?)^\}$", re.M | re.S)
+DOCUMENTED_FUNCTION = re.compile(r"^///.*\n(?://.*\n)*#\[pyfunction\]", re.M)
 USE = re.compile(r"\b(pub\s+)?use\s+([^;]+);")
 PATH = re.compile(r"(?<![\w:])[a-z]\w*(?:::\w+)+")
 
@@ -242,12 +245,27 @@ def test_only_the_bindings_know_python() -> None:
     assert knowing == {"bindings"}
 
 
+def test_a_file_is_short() -> None:
+    """Check the lines of each file, without tests at its end."""
+    texts = {
+        "/".join(module): FOR_TESTS_AT_END.sub("", text) for module, text in read_sources(SOURCES).items()
+    }
+    assert {file: text.count("\n") for file, text in texts.items() if text.count("\n") > MAX_LINES} == {}
+
+
 def test_a_stub_says_what_each_class_is_and_each_function_returns() -> None:
-    paths = [STUBS / f"{stub}.pyi" for stub in ("beacon", "chain", "evm", "starknet", "store", "wire")]
-    for node in (node for path in paths for node in ast.walk(ast.parse(path.read_text()))):
+    for node in (node for path in STUBS.glob("*.pyi") for node in ast.parse(path.read_text()).body):
         if isinstance(node, ast.ClassDef | ast.FunctionDef) and not node.name.startswith("_"):
-            is_property = "property" in map(ast.unparse, node.decorator_list)
-            assert is_property or ast.get_docstring(node), node.name
+            assert ast.get_docstring(node), node.name
+
+
+def test_only_the_stubs_document_functions_of_the_module() -> None:
+    """Check that no fact about a function stands twice, in its stub and in its binding."""
+    sources = {str(path): path.read_text() for path in (SOURCES / "bindings").rglob("*.rs")}
+    methods = {name: "\n".join(METHODS.findall(text)) for name, text in sources.items()}
+    documented = [name for name, text in methods.items() if re.search(r"^ +///", text, re.M)]
+    documented += [name for name, text in sources.items() if DOCUMENTED_FUNCTION.search(text)]
+    assert documented == []
 
 
 def test_a_use_against_the_order_is_found_however_it_is_written() -> None:
