@@ -153,11 +153,10 @@ def stored_receipt(reader: Reader, hash: bytes, /) -> bytes | None:
 def locate_logs(
     reader: Reader, base: int, positions: bytes, start: int, most: int, /
 ) -> tuple[list[tuple[int, Sequence[int]]], int]:
-    """Return the canonical blocks of logs, and the first index in `positions` that was not used.
+    """Return (block number, ascending indices of logs in the block) for at most `most` canonical blocks.
 
-    The logs are those numbered `base + position` for each of the ascending `positions` from index `start` on,
-    given as the bytes of an `array("I")`. There are at most `most` blocks, each with its number and the
-    ascending indices of the logs in it.
+    Each item of `positions` from index `start` on is added to `base`: the sum is the number of a log. The items
+    are ascending, in the bytes of an `array("I")`. The second result is the index of the first item not used.
 
     Raises:
         CorruptRowError: There is no log of such a number.
@@ -202,9 +201,9 @@ class LogCriteria:
         """
 
 def blocks_of_logs(reader: Reader, begin: int, end: int, most: int, /) -> tuple[list[int], int]:
-    """Return the numbers of the blocks of the logs numbered `begin` to before `end`, and the next log's.
+    """Return the numbers of at most `most` blocks that hold the logs from `begin` to before `end`.
 
-    There are at most `most` blocks. The next log is the first one after these blocks.
+    The second result is the number of the first log after these blocks.
 
     Raises:
         CorruptRowError: There is no log of such a number.

@@ -5,7 +5,7 @@ const WRAPPED: [&str; 5] = ["mdb_get", "mdb_cursor_open", "mdb_cursor_get", "mdb
 
 fn main() {
     println!("cargo::rerun-if-changed=src/store/row/fault.c");
-    // Other systems' linkers cannot replace a function.
+    // The linkers of other systems cannot replace a function (`--wrap`).
     if std::env::var("CARGO_CFG_TARGET_OS").as_deref() != Ok("linux") {
         return;
     }

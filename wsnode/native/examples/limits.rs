@@ -119,7 +119,7 @@ fn state_of(genesis: Genesis) -> State {
         let known = AccountInfo::new(account.balance, nonce, code.hash_slow(), code);
         state.insert_account_info(address, known);
         for (slot, value) in account.storage.unwrap_or_default() {
-            // A table in memory takes everything.
+            // A table in memory accepts every value, so its error type has no values.
             let Ok(()) = state.insert_account_storage(address, slot.into(), value.into());
         }
     }

@@ -221,7 +221,7 @@ impl Engine {
     /// Take note that a staged change was committed.
     pub fn settle(&self, staged: &Staged) -> Result<(), Error> {
         self.write_after(|writer, tried| {
-            // The head is what it was.
+            // The head stays the same, so the block that was tried on it stays applied.
             writer.tried = tried;
             Ok(writer.store.settle(staged)?)
         })
@@ -249,7 +249,7 @@ impl Engine {
     /// return None if there are none.
     pub fn stage_pruning(&self, most: usize) -> Result<Option<Staged>, Error> {
         self.write_after(|writer, tried| {
-            // The head is what it was.
+            // The head stays the same, so the block that was tried on it stays applied.
             writer.tried = tried;
             Ok(writer.store.stage_pruning(most)?)
         })
@@ -308,7 +308,8 @@ impl Engine {
     ) -> Result<(BuiltBlock, Vec<Refused>), Error> {
         let parent = ancestor(parent)?;
         if self.reader.base().is_some() {
-            // A run that goes on without what is unknown, so as to find all of it, must write nothing.
+            // A run on a forked chain may read unknown values as empty, to find all of them. Such a run must
+            // write nothing, so it does not use the writer.
             let state = built.map_or_else(|| committed(&parent), Parent::Built);
             return build_block(&self.spec, &self.reader, (&parent, &state), attributes, transactions);
         }

@@ -111,7 +111,7 @@ pub fn beacon(data: &[u8]) {
             assert!(next.finalized.slot >= client.finalized.slot);
         }
     }
-    // A row ends with the hash of what is before it.
+    // A row ends with the SHA-256 hash of the bytes before it.
     let row = [data, &Sha256::digest(data)].concat();
     if let Ok(stored) = LightClientStore::decode(client.network.clone(), &row) {
         assert_eq!(stored.encode(), row);
@@ -340,12 +340,13 @@ mod tests {
             let proved = Proved { address: Address::ZERO, nodes, slots: vec![], code: None };
             proved.check(root).unwrap_err().to_string()
         };
-        // Extensions of no nibble, of one, and branches: as deep as a key and deeper.
+        // Kind 0 is an extension without nibbles, 2 an extension of one nibble, and 1 a branch. The chains
+        // are as deep as a key, or deeper.
         assert!(reason(&[0; 3]).contains("an extension with an empty key"), "{}", reason(&[0; 3]));
         assert!(reason(&[0; 400_000]).contains("more than a proof can have"));
         assert!(reason(&[2; 64]).contains("deeper than a key reaches"), "{}", reason(&[2; 64]));
         assert!(reason(&[2; 65]).contains("more than a proof can have"));
-        // What ends with the key is no account, but it is a proof.
+        // The node at the end of the key contains no account, but the chain is a valid proof.
         assert!(reason(&[1; 64]).contains("does not decode"), "{}", reason(&[1; 64]));
         assert!(reason(&[0x80, 0x80]).contains("deeper than a key reaches"), "{}", reason(&[0x80, 0x80]));
     }

@@ -199,7 +199,7 @@ fn work_between_jumps_is_counted() {
         ("EXP", &hex!("6000196000190a50")),
         ("DUP1", &hex!("3650")),
         ("BALANCE of ever other accounts", &hex!("5a3150")),
-        // A new contract has no slots to be read.
+        // The contract is being created, so SLOAD reads no slot from the state.
         ("SLOAD of ever other slots", &hex!("5a5450")),
     ];
     for (name, body) in bodies {
@@ -234,7 +234,7 @@ fn a_moved_precompiled_contract_has_its_price() {
 
 #[test]
 fn memory_is_bounded_where_gas_is_not() {
-    // One word stored 2 GB on.
+    // The code stores one word at an offset of 2 GB.
     let outcome = run(hex!("6001637fffffff52").to_vec(), &WorkBudget::new(None, None));
     assert!(matches!(outcome, Outcome::Halt { reason, .. } if reason == "out of gas"));
 }
@@ -259,7 +259,8 @@ fn a_long_precompiled_contract_is_interrupted() {
     let input: Vec<u8> = [0xff; 4].into_iter().chain([0; 209]).collect();
     let to = address!("0x0000000000000000000000000000000000000009");
     let direct = Message { to: TxKind::Call(to), input: input.clone().into(), ..Message::default() };
-    // CALLDATACOPY of all, STATICCALL of contract 9 with it; PUSH1 because the chain begins without PUSH0.
+    // The code copies all call data to memory (CALLDATACOPY) and passes it to contract 9 (STATICCALL). It
+    // uses PUSH1 because the chain begins without PUSH0.
     let code = r#"{"0x000000000000000000000000000000000000aaaa":{"code":"0x60d560006000376020600060d5600060095afa00"}}"#;
     let caller = address!("0x000000000000000000000000000000000000aaaa");
     let called = Message { to: TxKind::Call(caller), ..direct.clone() };
@@ -267,7 +268,8 @@ fn a_long_precompiled_contract_is_interrupted() {
         cancel.store(false, std::sync::atomic::Ordering::Relaxed);
         let work_budget = WorkBudget::new(None, Some(cancel.clone()));
         let other = cancel.clone();
-        // The outcome is the same before the first instruction; the pause makes it usual that the contract runs.
+        // A cancellation before the first instruction has the same outcome. The pause makes it likely that
+        // the contract is already running.
         let canceller = std::thread::spawn(move || {
             std::thread::sleep(std::time::Duration::from_millis(20));
             other.store(true, std::sync::atomic::Ordering::Relaxed);

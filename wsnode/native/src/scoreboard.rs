@@ -26,7 +26,7 @@ pub struct Rate {
 /// dearer than all saved credits needs a full bucket, and leaves it below empty.
 pub fn charge(word: &AtomicU64, now: f64, rate: Rate, cost: f64) -> f64 {
     let per_second = rate.per_second.max(MIN_RATE);
-    // What was owed at another rate is never more than can be owed at this one.
+    // A debt that was charged at another rate counts as at most the largest debt of this rate.
     let most = rate.burst.max(rate.dearest);
     let mut known = word.load(SeqCst);
     loop {

@@ -217,7 +217,7 @@ fn is_decimal(text: &str, most_digits: usize) -> bool {
 #[derive(Deserialize)]
 struct HeaderText<'a> {
     beacon: BeaconText,
-    // Read in the form of the answer's fork only.
+    // The execution members stay text here. `header` parses those of the answer's fork only.
     #[serde(borrow)]
     execution: Option<&'a RawValue>,
     #[serde(borrow)]
@@ -299,14 +299,14 @@ impl AggregateText {
         let bytes = decode_hex(text).filter(|bytes| bytes.len() as u64 * 8 == network.committee_size);
         let reason = || Refusal::malformed(format!("{:?} has not a bit for each member", start_of(text)));
         let bytes = bytes.ok_or_else(reason)?;
-        // The first member's bit is the lowest of the first byte.
+        // The bit of the first member is the lowest bit of the first byte.
         Ok(bytes.iter().flat_map(|byte| (0..8).map(move |bit| byte >> bit & 1 == 1)).collect())
     }
 }
 
 /// Return the bytes of a text of `0x` and two hexadecimal digits a byte; none if it is no such text.
 fn decode_hex(text: &str) -> Option<Vec<u8>> {
-    // The decoder would pass over a second prefix.
+    // `hex::decode` would skip a second prefix.
     let digits = text.strip_prefix("0x").filter(|digits| !digits.starts_with("0x"))?;
     hex::decode(digits).ok()
 }

@@ -54,7 +54,7 @@ impl Committee {
     ) -> Result<bool, usize> {
         let keys = self.keys()?.iter().zip(signers).filter_map(|(key, is_signer)| is_signer.then_some(key));
         let keys: Vec<&PublicKey> = keys.collect();
-        // The checks of points that blst makes: in the group, and not at infinity.
+        // `sig_validate` and `validate` check that a point is in the group and not at infinity.
         let Ok(signature) = Signature::sig_validate(signature, true) else { return Ok(false) };
         let Ok(sum) = AggregatePublicKey::aggregate(&keys, false) else { return Ok(false) };
         let sum = sum.to_public_key();
@@ -62,7 +62,8 @@ impl Committee {
             return Ok(false);
         }
         let (key, signature) = (blst_p1_affine::from(sum), blst_p2_affine::from(signature));
-        // On this thread: `Signature::verify` would start a pool of threads for one pairing.
+        // The pairing is computed on this thread, because `Signature::verify` would start a pool of threads
+        // for it.
         let mut pairing = Pairing::new(true, TAG);
         let added = pairing.aggregate(&key, false, &signature, false, &root[..], &[]);
         pairing.commit();
@@ -130,7 +131,7 @@ mod tests {
     #[test]
     fn what_flagged_members_have_signed_is_theirs_and_nobody_elses() {
         let keys = (0..6).map(|member| secret(member).sk_to_pk().to_bytes());
-        // The last member is in it twice, and signs twice.
+        // The last member has two places in the committee, and signs twice.
         let committee = committee(keys.chain([secret(5).sk_to_pk().to_bytes()]).collect());
         let signature = signed_by(&[0, 2, 5, 5]);
         let flags = [true, false, true, false, false, true, true];
@@ -168,7 +169,7 @@ mod tests {
         let own = secret(1).sk_to_pk().to_bytes();
         let mut infinity = [0; KEY_BYTES];
         infinity[0] = 0x80 | INFINITY;
-        // x is not below the field's modulus; the form is not the compressed one.
+        // In `above`, x is not below the field's modulus; `plain` lacks the flag of the compressed form.
         let (above, mut plain) = ([0x9f; KEY_BYTES], own);
         plain[0] &= 0x7f;
         for bad in [infinity, above, plain] {

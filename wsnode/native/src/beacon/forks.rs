@@ -73,7 +73,7 @@ const FORMS: [ForkForm; 8] = [
     form(ConsensusFork::Deneb, "deneb", [105, 54, 55], ExecutionForm::Payload(17)),
     form(ConsensusFork::Electra, "electra", [169, 86, 87], ExecutionForm::Payload(17)),
     form(ConsensusFork::Fulu, "fulu", [169, 86, 87], ExecutionForm::Payload(17)),
-    // signed_execution_payload_bid.message.parent_block_hash.
+    // The branch of Gloas leads to signed_execution_payload_bid.message.parent_block_hash.
     form(ConsensusFork::Gloas, "gloas", [735, 2945, 2946], ExecutionForm::BlockHash(2856)),
 ];
 

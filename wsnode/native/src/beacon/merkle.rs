@@ -88,7 +88,7 @@ mod tests {
             let (leaf, root) = (tree[0][place], tree[depth][0]);
             assert_eq!(merkleize(&tree[0]), root);
             assert!(is_branch(leaf, &branch, index, root));
-            // Longer by zeros, as a later fork's form has it; not by anything else.
+            // A branch may begin with additional zeros, as in a later fork's form, but not with other nodes.
             assert!(is_branch(leaf, &[&[B256::ZERO; 2][..], &branch].concat(), index, root));
             assert!(!is_branch(leaf, &[&[word(&mut numbers)][..], &branch].concat(), index, root));
             assert!(!is_branch(leaf, &[&branch[..], &[B256::ZERO]].concat(), index, root));

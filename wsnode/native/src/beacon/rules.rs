@@ -101,7 +101,7 @@ fn verify<'a>(
     let next_committee = update.next_committee.as_ref().map(|told| require_committee(client, update, told));
     let (finalized, next_committee) =
         (finalized.transpose()?.flatten(), next_committee.transpose()?.flatten());
-    // Last, because it alone costs milliseconds.
+    // The signature is checked last, because this check alone takes milliseconds.
     let root = client.network.signing_root(attested.root, update.signature_slot);
     let has_signed = committee.has_signed(&update.signers, root, &update.signature);
     if !has_signed.map_err(|member| Refusal::CommitteeKey { slot, member })? {
@@ -227,7 +227,7 @@ fn apply_finality(
     let is_newer = finalized.slot > next.finalized.slot;
     let committee = || signed.next_committee.cloned().map(Committee::new).map(Arc::new);
     if next.next.is_none() {
-        // Of the period of the finalized header, so that the committee is final, too.
+        // The signed committee is taken only in the period of the finalized header, so that it is final, too.
         if period == known && network.period(slot) == period {
             next.next = committee();
             change.next_committee = next.next.is_some();

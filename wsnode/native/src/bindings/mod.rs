@@ -52,9 +52,10 @@ fn add(module: &Bound<'_, PyModule>, name: &str, register: Register) -> PyResult
     let path = format!("wsnode._native.{name}");
     let submodule = PyModule::new(py, &path)?;
     register(&submodule)?;
-    // PyO3 lists every name in it; the stub file does so already.
+    // PyO3 lists every name in `__all__`, but the stub file lists them already.
     submodule.delattr("__all__")?;
-    // An extension module is no package, so the import system finds what lies in it by its name alone.
+    // An extension module is not a package, so the import system finds its submodules only by their names in
+    // `sys.modules`.
     py.import("sys")?.getattr("modules")?.set_item(&path, &submodule)?;
     module.add(name, submodule)
 }

@@ -71,8 +71,8 @@ impl SharedWords {
 
     fn words(&self) -> &[AtomicU64] {
         let count = self.0.len_bytes() / size_of::<AtomicU64>();
-        // SAFETY: the memory is writable, in one piece, aligned, and held by the buffer; whoever changes it, in this
-        // process or in others, does so by words in one step.
+        // SAFETY: the buffer holds the memory, which is writable, contiguous and aligned. All threads and
+        // processes change it only by atomic operations on whole words.
         unsafe { std::slice::from_raw_parts(self.0.buf_ptr().cast(), count) }
     }
 }

@@ -46,7 +46,7 @@ impl DumpedAccount {
         let mut text = String::with_capacity(2 + 138 * self.storage.len());
         let mut mark = '{';
         for (slot, value) in &self.storage {
-            // A string takes whatever is written.
+            // A write to a string cannot fail.
             let _ = write!(text, "{mark}\"{:#066x}\":\"{:#066x}\"", slot.0, value.0);
             mark = ',';
         }
@@ -104,7 +104,7 @@ mod tests {
             read(&format!(r#"{{"nonce":3,"balance":"0x00ff","code":"0x6001","storage":{storage}}}"#));
         let account = account.unwrap();
         assert_eq!((account.nonce, account.balance(), account.code()), (3, "0xff".into(), "0x6001".into()));
-        // Of two spellings of a slot the last one counts.
+        // If a slot occurs in two spellings, the last value counts.
         let word = |number: u64| format!("\"{number:#066x}\"");
         let expected = format!("{{{}:{},{}:{}}}", word(5), word(7), word(6), word(10));
         assert_eq!(account.storage(), expected);

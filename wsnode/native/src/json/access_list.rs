@@ -11,7 +11,7 @@ use crate::chain::rows::RowError;
 pub fn render_access_list(text: &mut Writer, encoded: &[u8]) -> Result<(), RowError> {
     let list: BlockAccessList =
         decode_exact(encoded).map_err(|_| RowError::Corrupt("block access list RLP"))?;
-    // Digits, and about as many bytes of keys.
+    // Each byte becomes two digits, and the keys of the JSON take about as much again.
     text.reserve(4 * encoded.len());
     text.fixed(b"[");
     written(text, &list, write_account);

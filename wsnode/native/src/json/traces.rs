@@ -80,6 +80,6 @@ fn enclosed<T>(
 fn digits(text: &mut Vec<u8>, bytes: &[u8]) {
     let start = text.len();
     text.resize(start + 2 * bytes.len(), 0);
-    // The room is exact, so it cannot fail.
+    // The slice has exactly the length of the digits, so the encoding cannot fail.
     let _ = hex::encode_to_slice(bytes, &mut text[start..]);
 }

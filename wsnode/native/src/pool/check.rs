@@ -60,7 +60,8 @@ fn rules_after(spec: &ChainSpec, head: &Header) -> SpecId {
 fn check_size(transaction: &PooledTransaction, initcode_limit: usize) -> Result<(), Error> {
     let limit = match transaction.envelope.is_eip4844() {
         true => MAX_BYTES_WITH_BLOBS,
-        // Where code may be larger, so may be the transaction that creates it.
+        // On a chain with a higher limit of init code, the transaction that carries the init code may be
+        // larger, too.
         false => MAX_BYTES.max(initcode_limit.saturating_add(SLOT)),
     };
     if transaction.size > limit {

@@ -45,7 +45,7 @@ impl PooledTransaction {
 }
 
 fn read(spec: &ChainSpec, bytes: &[u8]) -> Result<(TxEnvelope, Sidecar), Error> {
-    // alloy takes a type of 0 for a legacy transaction's.
+    // alloy would decode a transaction of type 0 as a legacy transaction.
     if bytes.first() == Some(&0) {
         return Err(explain(spec, bytes, &Eip2718Error::UnexpectedType(0)));
     }

@@ -33,7 +33,8 @@ pub fn check_needed(envelope: &TxEnvelope, sender: Address, rules: SpecId) -> Re
     require_gas(envelope, "intrinsic_gas", "intrinsic gas too low", needed.initial_regular_gas)?;
     require_gas(envelope, "floor_gas", "insufficient gas for floor data gas cost", needed.floor_gas)?;
     if rules.is_enabled_in(SpecId::AMSTERDAM) {
-        // The execution part alone has a cap, which revm checks when it runs the transaction (EIP-8037).
+        // The cap bounds the execution part alone (EIP-8037). revm checks the cap when it runs the
+        // transaction.
         let least = needed.initial_regular_gas.max(needed.floor_gas);
         if least > MAX_TX_GAS_LIMIT_OSAKA {
             let words = "transaction gas limit too high";

@@ -14,7 +14,7 @@ pub fn state_diff_commitment(change: &StateDiff, deprecated_classes: &[Felt]) ->
     push_sorted(&mut elements, &change.class_hashes);
     push_sorted(&mut elements, &change.compiled_classes);
     push_sorted(&mut elements, &deprecated_classes.iter().map(|hash| [*hash]).collect::<Vec<_>>());
-    // One data availability mode, number zero.
+    // There is one data availability mode, with the number zero.
     elements.extend([Felt::ONE, Felt::ZERO]);
     push_storage(&mut elements, &change.storage);
     push_sorted(&mut elements, &change.nonces);

@@ -40,7 +40,8 @@ fn path_at(text: &[u8]) -> String {
             (b':', Some(PathStep::Member { is_name_next, .. })) => *is_name_next = false,
             (b',', Some(PathStep::Member { is_name_next, .. })) => *is_name_next = true,
             (b',', Some(PathStep::Item(index))) => *index += 1,
-            // The decoder stands behind the end of an object that lacks a member.
+            // If a member is missing, the decoder stops behind the end of the object, so the path is that of
+            // the object.
             (b'}' | b']', _) => drop(steps.pop()),
             _ => {}
         }

@@ -157,7 +157,7 @@ impl<H: StarkHash> BinaryTrie<H> {
             self.nodes[id as usize] = BinaryNode::Binary { children, hash: None };
             return Some(id);
         }
-        // The sibling alone remains: an edge of one bit leads to it, in place of this node.
+        // Only the sibling remains, so an edge of one bit to it replaces this node.
         self.free.push(id);
         Some(self.edge(flipped(key, depth), 1, children[1 - side]))
     }

@@ -82,7 +82,7 @@ impl Snapshot<'_> {
             values.extend(touched.account.then_some((address, None)));
             values.extend(touched.slots.iter().map(|slot| (address, Some(*slot))));
         }
-        // Neighbours are on one page.
+        // In key order, neighbouring values are on the same page.
         values.sort_unstable();
         Ok(Some(Outdated { last, left: values.len(), values: values.into() }))
     }

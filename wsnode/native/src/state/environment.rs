@@ -57,7 +57,7 @@ impl Deref for SnapshotTxn<'_> {
 
 impl Drop for SnapshotTxn<'_> {
     fn drop(&mut self) {
-        // The pin goes after it.
+        // The transaction is returned here, before the field `_pin` is dropped.
         if let Self::Lent { txn, pinned, .. } = self {
             *pinned.held() = txn.take();
         }

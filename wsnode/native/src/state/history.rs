@@ -61,7 +61,8 @@ impl Snapshot<'_> {
         self.require_whole("list of accounts")?;
         let mut live = Vec::new();
         let mut after = account_key(&Address::ZERO, 0);
-        // As below, an address at a time.
+        // The loop advances by one address at a time: `after` is first the lowest possible key, then the last
+        // possible key of each address found.
         while let Some((key, _)) = self.tables.accounts.at_or_after(&self.txn, &after)? {
             if key.len() != after.len() {
                 break;
@@ -144,7 +145,8 @@ impl Snapshot<'_> {
             };
         }
         let mut after = storage_key(address, &U256::ZERO, 0);
-        // `after` is a slot's first possible key, then the last one of each slot found.
+        // The loop advances by one slot at a time: `after` is first the lowest possible key, then the last
+        // possible key of each slot found.
         while let Some((key, _)) = self.tables.storage.at_or_after(&self.txn, &after)? {
             if key.len() != after.len() || key[..ADDRESS] != address[..] {
                 break;
@@ -226,7 +228,8 @@ impl NodeStore for Snapshot<'_> {
     }
 
     fn is_partial(&self) -> bool {
-        // A light folder's roots must be those of the whole states, so that nothing is taken for anything.
+        // Roots over a proved state must equal those of the whole state, so no missing node may be taken for
+        // a branch.
         self.base.is_some() && !self.is_proved
     }
 }

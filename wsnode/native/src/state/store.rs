@@ -113,7 +113,8 @@ impl StateStore {
         backing: Backing,
     ) -> Result<Self, StateError> {
         let environment = Environment::new(environment, tables, backing);
-        // A reader finds the head with each read, so that a damaged one does not keep the rest from being read.
+        // A reader reads the head with each read of the state, so that a damaged head does not keep the
+        // reader from opening the rest.
         let head = if writer { environment.read()?.head } else { Head::default() };
         Ok(Self {
             environment: Arc::new(environment),
@@ -213,7 +214,7 @@ impl StateStore {
         let updated = self.try_update(&mut working, &delta);
         match updated {
             Ok(_) => working.open.applied = Some(delta),
-            // Half-changed tries cannot be used any more.
+            // A failed update leaves the tries changed in part, so they are built again.
             Err(_) => self.rebuild(&mut working)?,
         }
         updated
@@ -223,7 +224,7 @@ impl StateStore {
         if let Some(applied) = working.open.applied.take() {
             working.open.touched.add(&applied);
         }
-        // What this block did to the tries before and does no longer must be undone.
+        // Changes of an earlier call for this block that `delta` no longer contains are undone first.
         let view = self.latest();
         let before = working
             .open

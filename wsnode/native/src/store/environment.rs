@@ -40,7 +40,7 @@ pub struct Environment {
 
 /// Snapshot with a read transaction of its own, which keeps the map in its place.
 pub struct PinnedTxn {
-    // Declared, hence dropped, before what keeps its map.
+    // Fields are dropped in this order: the transaction before the pin that keeps its map.
     txn: ReadTxn<'static>,
     _pin: Pin,
 }
@@ -77,7 +77,8 @@ impl Environment {
     pub fn read(&self) -> Result<TransactionHandle, StoreError> {
         self.with_open(|open| {
             self.require_open(open, false)?;
-            // Another process's change counts as well: the file's map has the number of the last one.
+            // `newest` compares the number of the last change in the file's map, so a change by another
+            // process counts as well.
             if let Some(version) = open.newest()? {
                 return Ok(TransactionHandle::reading(version));
             }
@@ -114,7 +115,8 @@ impl Environment {
         self.require_open(open, false)?;
         if open.see_version()? {
             if let Some(size) = self.early_size(open)? {
-                // A map that cannot grow yet may later, when it has to.
+                // A failure is ignored: a map that cannot grow early may grow later, when a transaction needs
+                // the space.
                 let _ = self.try_grow(open, size);
             }
         }
@@ -244,13 +246,14 @@ impl Environment {
         self.with_open(|open| {
             self.require_open(open, true)?;
             if let Some(size) = self.early_size(open)?.filter(|_| !self.pins.are_held()) {
-                // A map that cannot grow yet may later, when it has to.
+                // A failure is ignored: a map that cannot grow early may grow later, when a transaction needs
+                // the space.
                 let _ = open.try_resize(size);
             }
             file::forget_killed_readers(open.env()?)?;
             open.see_version()?;
             let mode = |is_set| if is_set { FlagSetMode::Enable } else { FlagSetMode::Disable };
-            // SAFETY: the turn keeps a second thread from setting flags, and readers do not heed these.
+            // SAFETY: the turn keeps other threads from setting flags, and readers ignore these two flags.
             unsafe {
                 open.env()?.set_flags(EnvFlags::NO_SYNC, mode(durability == Durability::NoSync))?;
                 open.env()?.set_flags(EnvFlags::NO_META_SYNC, mode(durability == Durability::NoMetaSync))?;
@@ -263,7 +266,7 @@ impl Environment {
     fn look_at_failure(&self, _turn: &WriteGuard<'_>) {
         let _ = self.with_open(|open| {
             open.note_failure();
-            // What cannot be done yet is tried at each use from now on.
+            // If the file cannot be opened again yet, each later use tries to open it.
             self.require_open(open, true)
         });
     }
@@ -336,7 +339,8 @@ impl Environment {
             if waited > IDLE_PATIENCE + HELD_PATIENCE {
                 return Err(failure);
             }
-            // A thread that reads may need another snapshot to go on, so none is held back at first.
+            // A reading thread may need another snapshot to finish, so new snapshots are held back only after
+            // `IDLE_PATIENCE`.
             if waited > IDLE_PATIENCE && held.is_none() {
                 held = Some(self.pins.hold_back());
             }
@@ -362,7 +366,7 @@ impl Environment {
 
     /// Copy the last commit to the file `target`, without free pages.
     pub fn copy(&self, target: &mut File) -> Result<(), StoreError> {
-        // The copy reads in the map, as a view does.
+        // The copy reads the map directly, as a view does, so it pins the map.
         let pin = self.pin()?;
         Ok(pin.env().copy_to_file(target, CompactionOption::Enabled)?)
     }

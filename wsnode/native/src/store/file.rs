@@ -69,7 +69,7 @@ pub fn open(
 fn forget_unmade(path: &Path) {
     let file = path.join(FILE);
     if std::fs::metadata(&file).is_ok_and(|found| found.len() < meta_page::MIN_SIZE) {
-        // What is left is told as cut short at the next opening.
+        // A file that cannot be removed is reported as cut short at the next opening.
         let _ = std::fs::remove_file(file);
     }
 }
@@ -103,7 +103,7 @@ fn require_regular(path: &Path) -> Result<(), FileError> {
 /// Return the error of the file that LMDB could not open, with its path; LMDB names only the reason.
 fn of_file(path: &Path, flags: EnvFlags, reason: io::Error) -> FileError {
     let is_written = !flags.contains(EnvFlags::READ_ONLY);
-    // A reader does without a lock file that it cannot make.
+    // A reader works without a lock file that it cannot create, so its data file is tried first.
     let names = if is_written { [LOCK_FILE, FILE] } else { [FILE, LOCK_FILE] };
     let is_closed = |file: &PathBuf| OpenOptions::new().read(true).write(is_written).open(file).is_err();
     let closed = names.map(|name| path.join(name)).into_iter().find(is_closed);
@@ -113,10 +113,10 @@ fn of_file(path: &Path, flags: EnvFlags, reason: io::Error) -> FileError {
 fn open_sized(path: &Path, tables: u32, flags: EnvFlags, map_size: usize) -> heed::Result<Env<WithoutTls>> {
     let mut options = EnvOpenOptions::new().read_txn_without_tls();
     options.max_dbs(tables).max_readers(MAX_READERS).map_size(map_size);
-    // SAFETY: of LMDB's guarantees the only one that is ever given up is that against power failures, where it was
-    // asked for.
+    // SAFETY: the flags give up none of LMDB's guarantees except the one against power failures, and only if
+    // the caller asks for it.
     unsafe { options.flags(flags) };
-    // SAFETY: the files of the folder are changed through LMDB only, with its locks on.
+    // SAFETY: only LMDB changes the files of the folder, with its locks on.
     let env = unsafe { options.open(path)? };
     env.clear_stale_readers()?;
     Ok(env)
@@ -159,9 +159,10 @@ pub fn early_size(env: &Env<WithoutTls>) -> Option<usize> {
 /// # Safety
 /// No thread of this process changes the file or reads in its map, and none begins to until this returns.
 pub unsafe fn resize(env: &Env<WithoutTls>, size: usize) -> heed::Result<()> {
-    // LMDB gives the old map up before it asks for the new one.
+    // LMDB unmaps the old map before it asks for the new one, so a failure there would leave no map.
     require_addresses(size)?;
-    // SAFETY: as the caller says. LMDB allows no transactions here; why open ones do no harm is said above.
+    // SAFETY: the caller guarantees that no thread uses the map. LMDB forbids open transactions here, but
+    // they hold no addresses (module comment).
     unsafe { env.resize(size) }
 }
 
@@ -182,14 +183,14 @@ fn roomy(used: usize) -> usize {
 
 /// Check that this process may have `size` more bytes of addresses.
 fn require_addresses(size: usize) -> heed::Result<()> {
-    // SAFETY: a mapping of its own that nothing else knows of.
+    // SAFETY: the call creates a mapping of its own, which no other code knows.
     let found = unsafe {
         libc::mmap(std::ptr::null_mut(), size, libc::PROT_NONE, libc::MAP_PRIVATE | libc::MAP_ANON, -1, 0)
     };
     if found == libc::MAP_FAILED {
         return Err(heed::Error::Io(io::Error::last_os_error()));
     }
-    // SAFETY: the mapping that was just made.
+    // SAFETY: the mapping was created above, and no code uses it.
     unsafe { libc::munmap(found, size) };
     Ok(())
 }

@@ -33,11 +33,12 @@ pub fn release(path: &Path) -> Result<u64, StoreError> {
     if !holes::KNOWN {
         return Ok(0);
     }
-    // LMDB would make a file where there is none.
+    // LMDB would create a missing file.
     let found = std::fs::metadata(path.join(FILE)).and_then(|_| path.canonicalize());
     let path = found.map_err(|reason| unusable(heed::Error::Io(reason)))?;
     meta_page::require_sound(&path)?;
-    // Closing one of two handles would free the locks of both (fcntl(2)).
+    // A file that this process has open is not opened again: closing one of two handles would release the
+    // locks of both (fcntl(2)).
     match heed::env_closing_event(&path) {
         Some(_) => Ok(0),
         None => released(&path).map_err(|code| unusable(failure(code))),
@@ -45,9 +46,10 @@ pub fn release(path: &Path) -> Result<u64, StoreError> {
 }
 
 fn released(path: &Path) -> Result<u64, c_int> {
-    // What the file says of its map may be more than this process may have.
+    // A map of 1 byte is enlarged to what the file needs. The map size stated in the file may exceed this
+    // process's limit.
     let store = RawEnvironment::open(path, 0, 1, 0)?;
-    // From here on the version that is on the disk is the last one, and no page is used or freed.
+    // While this change is open, the version on the disk stays the last one, and no page is used or freed.
     let _turn = store.begin(0)?;
     store.sync()?;
     let reading = store.begin(lmdb::MDB_RDONLY)?;
@@ -101,14 +103,14 @@ impl RawEnvironment {
         let text = CString::new(path.as_os_str().as_bytes()).map_err(|_| libc::EINVAL)?;
         fault::catch();
         let mut env = null_mut();
-        // SAFETY: `env` is a place for a handle.
+        // SAFETY: `env` is a valid place for the handle.
         done(unsafe { lmdb::mdb_env_create(&mut env) })?;
         let handle = Self(env);
         // SAFETY: the handle is new.
         done(unsafe { lmdb::mdb_env_set_mapsize(env, map_size) })?;
-        // SAFETY: the same.
+        // SAFETY: the handle is new.
         done(unsafe { lmdb::mdb_env_set_maxdbs(env, tables) })?;
-        // SAFETY: the text ends with a zero.
+        // SAFETY: the handle is new, and the path ends with a zero byte.
         done(unsafe { lmdb::mdb_env_open(env, text.as_ptr(), FLAGS | flags, 0o600) })?;
         let mut dead = 0;
         // SAFETY: the file is open.
@@ -118,7 +120,7 @@ impl RawEnvironment {
 
     pub(super) fn begin(&self, flags: c_uint) -> Result<LmdbTransaction<'_>, c_int> {
         let mut txn = null_mut();
-        // SAFETY: the file is open; with its flags a thread may read beside its change.
+        // SAFETY: the file is open, and with MDB_NOTLS a thread may read beside its own change.
         done(unsafe { lmdb::mdb_txn_begin(self.0, null_mut(), flags, &mut txn) })?;
         Ok(LmdbTransaction { txn, _store: self })
     }
@@ -136,7 +138,7 @@ impl RawEnvironment {
     /// Return the process and the version of each open snapshot.
     pub(super) fn readers(&self) -> Result<Vec<(u32, u64)>, c_int> {
         let mut readers = Vec::<(u32, u64)>::new();
-        // SAFETY: the file is open, and the function gets what it asks for.
+        // SAFETY: the file is open, and `collect` gets the list of readers that it expects.
         let listed =
             unsafe { lmdb::mdb_reader_list(self.0, Some(collect), (&raw mut readers).cast::<c_void>()) };
         if listed < 0 {
@@ -147,7 +149,7 @@ impl RawEnvironment {
 
     /// Return the number of pages up to the last one used by the last version.
     pub(super) fn pages(&self) -> Result<u64, c_int> {
-        // SAFETY: a structure of numbers and an address.
+        // SAFETY: all members are numbers and an address, for which zero is valid.
         let mut found = unsafe { std::mem::zeroed::<lmdb::MDB_envinfo>() };
         // SAFETY: the file is open.
         done(unsafe { lmdb::mdb_env_info(self.0, &mut found) })?;
@@ -158,12 +160,13 @@ impl RawEnvironment {
         let mut descriptor = 0;
         // SAFETY: the file is open.
         done(unsafe { lmdb::mdb_env_get_fd(self.0, &mut descriptor) })?;
-        // SAFETY: LMDB closes it, and this does not outlive the call.
+        // SAFETY: the descriptor is open. `ManuallyDrop` leaves its closing to LMDB, and the `File` does not
+        // outlive the call of `released`.
         Ok(ManuallyDrop::new(unsafe { File::from_raw_fd(descriptor) }))
     }
 
     pub(super) fn page_size(&self) -> Result<u64, c_int> {
-        // SAFETY: a structure of numbers.
+        // SAFETY: all members are numbers, for which zero is valid.
         let mut found = unsafe { std::mem::zeroed::<lmdb::MDB_stat>() };
         // SAFETY: the file is open.
         done(unsafe { lmdb::mdb_env_stat(self.0, &mut found) })?;
@@ -173,7 +176,7 @@ impl RawEnvironment {
 
 impl Drop for RawEnvironment {
     fn drop(&mut self) {
-        // SAFETY: transactions borrow the handle, so none is left.
+        // SAFETY: every transaction borrows the handle, so none is left.
         unsafe { lmdb::mdb_env_close(self.0) };
     }
 }
@@ -184,14 +187,14 @@ impl Drop for RawEnvironment {
 ///
 /// `context` points to the list of readers.
 unsafe extern "C" fn collect(line: *const c_char, context: *mut c_void) -> c_int {
-    // SAFETY: LMDB gives a text that ends with a zero.
+    // SAFETY: LMDB passes a text that ends with a zero byte.
     let line = unsafe { CStr::from_ptr(line) }.to_string_lossy();
     let mut words = line.split_whitespace();
     let (process, version) = (words.next().unwrap_or_default(), words.nth(1));
     if let Some(version) = version.filter(|word| !NO_VERSION.contains(word)) {
-        // SAFETY: what the caller gave.
+        // SAFETY: the caller guarantees that `context` points to the list of readers.
         let readers = unsafe { &mut *context.cast::<Vec<(u32, u64)>>() };
-        // What is no number holds everything back.
+        // A version that is not a number counts as 0, so that no page is released.
         readers.push((process.parse().unwrap_or(0), version.parse().unwrap_or(0)));
     }
     0
@@ -207,7 +210,7 @@ impl LmdbTransaction<'_> {
     /// Return the pages freed by transactions up to number `last` and not used since.
     pub(super) fn free_pages(&self, last: u64) -> Result<Vec<u64>, c_int> {
         let mut cursor = null_mut();
-        // SAFETY: a transaction that only reads may look at this table.
+        // SAFETY: the transaction only reads, so a cursor in the table of free pages is allowed.
         done(unsafe { lmdb::mdb_cursor_open(self.txn, FREE, &mut cursor) })?;
         let mut pages = Vec::new();
         let end = loop {
@@ -215,16 +218,16 @@ impl LmdbTransaction<'_> {
             let mut row = lmdb::MDB_val { mv_size: 0, mv_data: null_mut() };
             // SAFETY: the cursor is open.
             let code = unsafe { lmdb::mdb_cursor_get(cursor, &mut key, &mut row, lmdb::MDB_NEXT) };
-            // SAFETY: what was found lies in the map while the transaction lasts.
+            // SAFETY: the key that was found lies in the map while the transaction lasts.
             if code != 0 || unsafe { words(&key) }.next().is_none_or(|freed_by| freed_by > last) {
                 break code;
             }
-            // SAFETY: as the key.
+            // SAFETY: the row that was found lies in the map while the transaction lasts.
             let mut row = unsafe { words(&row) };
             let count = row.next().unwrap_or(0);
             pages.extend(row.take(usize::try_from(count).unwrap_or(0)));
         };
-        // SAFETY: it is open, and its transaction has not ended.
+        // SAFETY: the cursor is open, and its transaction has not ended.
         unsafe { lmdb::mdb_cursor_close(cursor) };
         match end {
             0 | lmdb::MDB_NOTFOUND => Ok(pages),
@@ -235,7 +238,7 @@ impl LmdbTransaction<'_> {
 
 impl Drop for LmdbTransaction<'_> {
     fn drop(&mut self) {
-        // SAFETY: it has not ended, and no cursor is open.
+        // SAFETY: the transaction has not ended, and no cursor is open.
         unsafe { lmdb::mdb_txn_abort(self.txn) };
     }
 }
@@ -246,7 +249,7 @@ impl Drop for LmdbTransaction<'_> {
 ///
 /// `value` points to as many bytes as it says, for as long as the numbers are read.
 unsafe fn words(value: &lmdb::MDB_val) -> impl Iterator<Item = u64> + '_ {
-    // SAFETY: as the caller says.
+    // SAFETY: the caller guarantees that `value` points to its bytes.
     let bytes = unsafe { std::slice::from_raw_parts(value.mv_data.cast::<u8>(), value.mv_size) };
     bytes.chunks_exact(WORD).filter_map(|word| Some(usize::from_ne_bytes(word.try_into().ok()?) as u64))
 }

@@ -46,11 +46,12 @@ pub fn inspect(path: &Path) -> Result<Inspection, StoreError> {
         std::fs::metadata(path.join(FILE)).map_err(|reason| unusable(heed::Error::Io(reason)))?.len();
     let path = path.canonicalize().map_err(|reason| unusable(heed::Error::Io(reason)))?;
     meta_page::require_sound(&path)?;
-    // Closing one of two handles would free the locks of both (fcntl(2)).
+    // A file that this process has open is not opened again: closing one of two handles would release the
+    // locks of both (fcntl(2)).
     if heed::env_closing_event(&path).is_some() {
         return Err(unusable(heed::Error::EnvAlreadyOpened));
     }
-    // The writer may make the file larger meanwhile.
+    // A writer may enlarge the file meanwhile, so the map is twice as large.
     let map_size = usize::try_from(length).unwrap_or(usize::MAX / 2).saturating_mul(2);
     inspected(&path, map_size).map_err(|code| unusable(failure(code)))
 }
@@ -82,14 +83,14 @@ impl LmdbTransaction<'_> {
 
     fn open(&self, name: &CString) -> Result<lmdb::MDB_dbi, c_int> {
         let mut table = 0;
-        // SAFETY: the text ends with a zero, and `table` is a place for a handle.
+        // SAFETY: the name ends with a zero byte, and `table` is a valid place for the handle.
         done(unsafe { lmdb::mdb_dbi_open(self.txn, name.as_ptr(), 0, &mut table) })?;
         Ok(table)
     }
 
     /// Return the entries and pages of a table, with an empty name.
     fn size(&self, table: lmdb::MDB_dbi) -> Result<TreeSize, c_int> {
-        // SAFETY: a structure of numbers.
+        // SAFETY: all members are numbers, for which zero is valid.
         let mut found = unsafe { std::mem::zeroed::<lmdb::MDB_stat>() };
         // SAFETY: the table is one of the transaction's.
         done(unsafe { lmdb::mdb_stat(self.txn, table, &mut found) })?;
@@ -110,10 +111,10 @@ impl LmdbTransaction<'_> {
             if code != 0 {
                 break code;
             }
-            // SAFETY: what was found lies in the map while the transaction lasts.
+            // SAFETY: the key that was found lies in the map while the transaction lasts.
             keys.push(unsafe { std::slice::from_raw_parts(key.mv_data.cast::<u8>(), key.mv_size) }.to_vec());
         };
-        // SAFETY: it is open, and its transaction has not ended.
+        // SAFETY: the cursor is open, and its transaction has not ended.
         unsafe { lmdb::mdb_cursor_close(cursor) };
         match end {
             0 | lmdb::MDB_NOTFOUND => Ok(keys),

@@ -98,7 +98,8 @@ fn current(file: &File) -> Result<MetaPage, Fault> {
         return Err(Fault::Page(1, format!("another page size than meta page 0, {}", second.page_size)));
     }
     let (number, newest) = if first.version < second.version { (1, second) } else { (0, first) };
-    // A failed write leaves new roots in the older page, with its old last page: LMDB does not use them.
+    // Only the newer page's trees are checked. A failed write leaves new roots beside the old last page in
+    // the older page, but LMDB does not use them.
     require_trees(&newest).map_err(|fault| Fault::Page(number, fault))?;
     Ok(newest)
 }

@@ -194,7 +194,8 @@ impl OpenFile {
     pub fn try_resize(&mut self, size: usize) -> Result<bool, StoreError> {
         let versions = self.read_versions();
         let Some(_held) = held_all(&versions) else { return Ok(false) };
-        // SAFETY: all snapshots are held here, none begins while this is borrowed, and there is no change.
+        // SAFETY: `_held` locks all snapshots, no snapshot begins while `self` is borrowed, and the caller
+        // prevents changes.
         unsafe { file::resize(self.env()?, size)? };
         Ok(true)
     }
@@ -228,7 +229,8 @@ impl OpenFile {
             Err(StoreError::Unusable { reason: heed::Error::EnvAlreadyOpened, .. }) => return Ok(false),
             opened => opened?,
         };
-        // A change that was told as failed must not be there. What needs no sync may have other writers.
+        // A change that was reported as failed must not be in the file. A file without full durability is not
+        // checked, because it may have other writers.
         let found = env.info().last_txn_id;
         if found != self.seen && opening.durability == Durability::Full {
             return Err(opening.failed());

@@ -23,7 +23,7 @@ pub fn is_lacking(path: &Path, error: &heed::Error) -> bool {
 fn is_full(path: &Path) -> bool {
     let probe = path.join("space.probe");
     let written = File::create(&probe).and_then(|mut file| file.write_all(&vec![0; PROBE]));
-    // What cannot be removed is found and overwritten by the next probe.
+    // A probe that cannot be removed is overwritten by the next one.
     let _ = fs::remove_file(&probe);
     written.is_err_and(|reason| is_lack(reason.kind()))
 }

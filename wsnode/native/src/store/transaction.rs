@@ -20,14 +20,14 @@ enum TransactionState {
 
 /// Change of an environment, of which there is one at a time.
 struct Change {
-    // Declared, hence dropped, before what it borrows from.
+    // Fields are dropped in this order: the transaction before the environment from which it borrows.
     txn: WriteTxn<'static>,
     thread: ThreadId,
     _env: Arc<Env<WithoutTls>>,
 }
 
-// SAFETY: LMDB wants a change used and ended by the thread that began it. Each use checks the thread, and it is
-// ended in the call that began it.
+// SAFETY: LMDB requires one thread for the begin, all uses and the end of a change. Each use checks the
+// thread, and the change ends in the call that began it.
 unsafe impl Send for Change {}
 
 impl Change {
@@ -74,7 +74,8 @@ impl TransactionHandle {
     pub(super) fn writing(env: Env<WithoutTls>, handles: Handles) -> Result<Self, StoreError> {
         let env = Arc::new(env);
         let txn = env.write_txn()?;
-        // SAFETY: the environment lies where it stays, and lives longer than the transaction.
+        // SAFETY: the `Arc` keeps the environment at one address, and the environment is dropped after the
+        // transaction.
         let txn = unsafe { std::mem::transmute::<RwTxn<'_>, RwTxn<'static>>(txn) };
         let txn = WriteTxn::new(txn, handles);
         let change = Change { txn, thread: thread::current().id(), _env: env };

@@ -30,13 +30,14 @@ pub fn require_untruncated(env: &Env<WithoutTls>, path: &Path) -> Result<(), Int
     let unreadable = |reason| FileError::new(&file, reason);
     let opened = File::open(&file).map_err(unreadable)?;
     for _ in 0..ATTEMPTS {
-        // Nothing that this version uses is written over while the transaction lasts; it touches no page itself.
+        // While this transaction lasts, no writer overwrites a page of its version. The transaction itself
+        // touches no page.
         let txn = env.read_txn()?;
         let Some(meta) = meta_page::newest(&opened).map_err(unreadable)? else { continue };
         if meta.version != txn.id() as u64 {
             continue;
         }
-        // The file may have grown since, but it does not shrink.
+        // The file may have grown since the meta page was read, but a file does not shrink.
         let size = opened.metadata().map_err(unreadable)?.len();
         let pages = Pages { file: &opened, size, page_size: meta.page_size };
         let wanted = (meta.last_page + 1).saturating_mul(pages.page_size);
@@ -45,7 +46,7 @@ pub fn require_untruncated(env: &Env<WithoutTls>, path: &Path) -> Result<(), Int
         }
         return Ok(());
     }
-    // A file with a writer that is so busy is one that its writer can read.
+    // A writer that commits this often can read its file, so the file is complete.
     Ok(())
 }
 

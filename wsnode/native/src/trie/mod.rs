@@ -64,7 +64,8 @@ impl Trie {
         if !self.root.hashed {
             let mut encoded = Vec::with_capacity(600);
             hash(&mut self.root, &mut encoded);
-            // `encoded` ends with the root node; a short one is hashed all the same.
+            // `hash` leaves the encoding of the root node in `encoded`. A root is always hashed, even if it
+            // is short.
             if !self.root.is_empty() && !self.root.reference.is_hash() {
                 self.root.reference = RlpNode::word_rlp(&keccak256(&encoded));
             }

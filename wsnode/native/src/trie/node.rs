@@ -75,7 +75,7 @@ impl Node {
         let kind = match TrieNode::decode(&mut encoded)? {
             TrieNode::EmptyRoot => return Err(alloy_rlp::Error::Custom("an empty node inside a trie")),
             TrieNode::Leaf(leaf) => NodeKind::Leaf { key: leaf.key, value: leaf.value },
-            // A chain of these would never come nearer to a key's end.
+            // A chain of such extensions would never come nearer to the end of a key.
             TrieNode::Extension(extension) if extension.key.is_empty() => {
                 return Err(alloy_rlp::Error::Custom("an extension with an empty key"));
             }

@@ -41,7 +41,7 @@ fn collect(link: &Child, path: Nibbles, rows: &mut NodeRows) {
         node.encode(&mut encoded);
         rows.written.push((path, encoded));
     } else if node.stored {
-        // Short enough now to live in its parent.
+        // The node is now short enough to be embedded in its parent, so its own row is deleted.
         rows.deleted.push(path);
     }
     match &node.kind {

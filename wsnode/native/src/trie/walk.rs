@@ -99,7 +99,7 @@ impl<S: NodeStore> Walk<'_, S> {
         let common = key.common_prefix_length(rest);
         let mut children = no_children();
         children[nibble(rest, common)] = self.leaf(rest.slice(common + 1..), value.to_vec());
-        // The extension's child is a branch and keeps its path, hence its row.
+        // The extension's child is a branch and keeps its path, so it also keeps its row.
         children[nibble(&key, common)] = if common + 1 == key.len() {
             child
         } else {
@@ -137,7 +137,7 @@ impl<S: NodeStore> Walk<'_, S> {
                     return Ok(false);
                 }
                 if child.is_empty() {
-                    // It was a leaf, taken for a branch.
+                    // The child was a leaf that `join` had taken for a branch.
                     if node.stored {
                         self.stale.push(key.slice(..depth));
                     }
@@ -166,13 +166,14 @@ impl<S: NodeStore> Walk<'_, S> {
     fn join(&mut self, prefix: Nibbles, mut child: Child, path: Nibbles) -> Result<NodeKind, TrieError> {
         if self.store.is_partial() {
             if let Err(TrieError::Missing(_)) = self.load(&mut child, || path) {
-                // Nothing that is known lies below it. It is taken for a branch, which most nodes above leaves are.
+                // No known value lies below the missing node. The node is taken for a branch, as most nodes
+                // above leaves are.
                 return Ok(NodeKind::Extension { key: prefix, child: Box::new(child) });
             }
         }
         let node = self.load(&mut child, || path)?;
         let kind = match &mut node.kind {
-            // A branch keeps its path, hence its row.
+            // A branch keeps its path, so it also keeps its row.
             NodeKind::Branch(_) => return Ok(NodeKind::Extension { key: prefix, child: Box::new(child) }),
             NodeKind::Leaf { key, value } => {
                 NodeKind::Leaf { key: prefix.join(key), value: std::mem::take(value) }

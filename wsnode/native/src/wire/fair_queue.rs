@@ -217,7 +217,7 @@ impl FairQueue {
         let is_of_the_line = !self.line.is_empty() && !are_first;
         let (flow, start) = if is_of_the_line {
             let (flow, start) = (self.line.pop_front()?, self.now);
-            // When all in the line have had a turn, each has taken as much.
+            // The virtual time has advanced by `QUICK_COST` once every place in the line has had a turn.
             self.now += QUICK_COST / (self.line.len() + 1) as f64;
             (flow, start)
         } else {
@@ -255,7 +255,7 @@ impl FairQueue {
         let Some(flow) = turn.flow else {
             return;
         };
-        // Its place has paid the line's price, and does not wait again.
+        // The place has paid the price of the line in `pop`, and has no other socket that waits.
         if turn.is_of_the_line && is_quick && !turn.has_rest {
             return;
         }
@@ -271,7 +271,8 @@ impl FairQueue {
             self.push(flow);
         }
         if self.history.len() > MAX_KNOWN {
-            // A place that was quick must not wait behind thousands that are new.
+            // The records are kept as `former`, because a place that was quick must not wait behind thousands
+            // of new places.
             self.former = std::mem::take(&mut self.history);
         }
     }
@@ -289,7 +290,7 @@ impl FairQueue {
     fn quick_average(&self, flow: &Flow, seconds: f64) -> Option<f64> {
         let longer = (seconds - QUICK_COST).max(0.0);
         match self.history.get(flow) {
-            // What nobody has waited for has cost nothing.
+            // A burst for which no other place waited has cost nothing.
             Some(Known::Quick { average }) if self.waiting() == 0 => Some(*average),
             Some(Known::Quick { average }) => {
                 Some(average + longer.min(MAX_COUNTED) / AVERAGED).filter(|average| *average <= QUICK_COST)
@@ -306,7 +307,7 @@ impl FairQueue {
             Some(Known::Quick { .. }) => 1,
             None => OF_A_NEW,
         };
-        // Where nobody has waited for it, it may only have been delayed.
+        // If no other place waited, the burst may only have been delayed, so it does not count as large.
         if seconds >= LARGE_COST && self.waiting() > 0 {
             BEHIND_A_LARGE
         } else if seconds <= QUICK_COST {

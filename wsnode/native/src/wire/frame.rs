@@ -133,7 +133,7 @@ mod tests {
 
     #[test]
     fn a_whole_pong_is_known_by_its_size() {
-        // An empty one, and RFC 6455's masked pong of section 5.7.
+        // The first pong is empty, and the second is the masked pong of RFC 6455, section 5.7.
         assert_eq!(pong_size(&[PONG, 0x80, 1, 2, 3, 4, TEXT]), Some(6));
         let hello = [0x8a, 0x85, 0x37, 0xfa, 0x21, 0x3d, 0x7f, 0x9f, 0x4d, 0x51, 0x58];
         assert_eq!(pong_size(&hello), Some(11));

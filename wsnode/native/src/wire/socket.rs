@@ -9,7 +9,7 @@ use std::time::Duration;
 /// if there are none yet; 0 at the end of the stream or after an error.
 pub fn receive_now(descriptor: RawFd, target: &mut [MaybeUninit<u8>]) -> Option<usize> {
     loop {
-        // SAFETY: no more is written than the target has room for.
+        // SAFETY: `read` writes at most as many bytes as `target` has room for.
         let size = unsafe { libc::read(descriptor, target.as_mut_ptr().cast(), target.len()) };
         let Ok(size) = usize::try_from(size) else {
             match Error::last_os_error().kind() {
@@ -28,7 +28,7 @@ pub fn receive_now(descriptor: RawFd, target: &mut [MaybeUninit<u8>]) -> Option<
 /// If the peer has closed the connection, or there is no such socket.
 pub fn send_now(descriptor: RawFd, data: &[u8]) -> Result<usize> {
     loop {
-        // SAFETY: the bytes are only read. Python has the signal ignored that an ended stream raises.
+        // SAFETY: the bytes are only read. Python ignores SIGPIPE, the signal for a stream that has ended.
         let sent = unsafe { libc::write(descriptor, data.as_ptr().cast(), data.len()) };
         let Ok(sent) = usize::try_from(sent) else {
             let error = Error::last_os_error();

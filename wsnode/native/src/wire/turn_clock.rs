@@ -75,7 +75,8 @@ impl Used {
 
     fn by_thread() -> Self {
         let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-        // SAFETY: the structure is ours. The clock exists wherever threads do (POSIX), so the call cannot fail.
+        // SAFETY: `time` is a local variable. The clock exists wherever threads do (POSIX), so the call
+        // cannot fail.
         unsafe { libc::clock_gettime(libc::CLOCK_THREAD_CPUTIME_ID, &raw mut time) };
         Self { seconds: time.tv_sec as f64 + time.tv_nsec as f64 / 1e9, faults: faults() }
     }
@@ -85,7 +86,7 @@ impl Used {
 fn faults() -> libc::c_long {
     // SAFETY: all its members are numbers, for which zero is valid.
     let mut usage: libc::rusage = unsafe { std::mem::zeroed() };
-    // SAFETY: the structure is ours, and a thread may always ask for its own (getrusage(2)).
+    // SAFETY: `usage` is a local variable, and a thread may always ask for its own usage (getrusage(2)).
     unsafe { libc::getrusage(libc::RUSAGE_THREAD, &raw mut usage) };
     usage.ru_majflt
 }

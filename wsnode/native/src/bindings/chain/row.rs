@@ -34,8 +34,8 @@ impl Deref for Row<'_> {
     fn deref(&self) -> &[u8] {
         match self {
             Self::Bytes(bytes) => bytes,
-            // SAFETY: a contiguous buffer of `len_bytes` bytes, kept alive by `view`; it is read-only for Python, and the
-            // pages of a snapshot do not change.
+            // SAFETY: `view` keeps a contiguous buffer of `len_bytes` bytes alive. Python cannot write to it,
+            // and the pages of a snapshot do not change.
             Self::View(view) => unsafe {
                 std::slice::from_raw_parts(view.buf_ptr().cast::<u8>(), view.len_bytes())
             },

@@ -141,7 +141,8 @@ impl<'a, 'py> FromPyObject<'a, 'py> for StateBlock {
     type Error = PyErr;
 
     fn extract(object: Borrowed<'a, 'py, PyAny>) -> PyResult<Self> {
-        // Nearly always it is a tuple, and to find that something is no built block takes longer.
+        // The tuple is tried first: nearly all objects are tuples, and a failed cast to `BuiltBlock` takes
+        // longer.
         let Ok(committed) = object.cast::<PyTuple>() else {
             return Ok(Self::Built(object.cast::<BuiltBlock>()?.get().0.clone()));
         };

@@ -94,7 +94,8 @@ type Dumped<'py> = (Bound<'py, PyBytes>, u64, String, String, Bound<'py, PyBytes
 fn read_dump(py: Python<'_>, text: PyBackedBytes) -> PyResult<Vec<Dumped<'_>>> {
     let read = || {
         let accounts = dump::read_dump(&text)?;
-        // The text of all slots is as long as that of the dump.
+        // The texts of the slots are made here, without the interpreter's lock, because together they are as
+        // long as the dump.
         Ok(accounts.into_iter().map(|(address, account)| (address, account.storage(), account)).collect())
     };
     let accounts: Vec<_> = py.detach(|| guard(|| Ok(read())))?.map_err(PyValueError::new_err::<String>)?;

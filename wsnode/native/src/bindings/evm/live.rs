@@ -240,7 +240,7 @@ impl LiveCalls {
         limit: usize,
     ) -> Result<(), Error> {
         let (fields, hash, state) = Base::Row(header).read()?;
-        // Before the state is read: a pinned state has one reader at a time.
+        // The changes are read before the state, because a pinned state has one reader at a time.
         let changed = since.map(|since| self.changed_since(engine, since, state.committed, limit));
         let changed: Option<Vec<ChangedKeys>> = match changed.transpose() {
             Err(error @ StateError::Reorganised { .. }) => return Err(error.into()),
@@ -253,7 +253,8 @@ impl LiveCalls {
         Ok(table.step(surroundings, step, changed, |address| {
             let (account, misses) = collecting_misses(|| env.state.basic(address));
             if !misses.is_empty() {
-                // It may have become any other one.
+                // The account is unknown and may have changed to any value. These members equal those of no
+                // account, so every call that depends on the nonce or the code is due.
                 return Ok((u64::MAX, B256::ZERO));
             }
             Ok::<_, StateError>(
@@ -291,7 +292,8 @@ impl LiveCalls {
         let bounds = self.table().bounds();
         let (mut misses, mut is_first) = (Vec::new(), true);
         at(engine, header, time, |env, header, work_budget| {
-            // What short runs have found is published before a long one begins.
+            // After the first call only short calls run, so that their results are published before a long
+            // run begins.
             let next =
                 if std::mem::take(&mut is_first) { LiveTable::next_due } else { LiveTable::next_short_due };
             let Some(due) = next(&mut self.table()) else { return Ok(false) };

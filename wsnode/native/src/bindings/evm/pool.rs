@@ -170,7 +170,7 @@ fn check_transaction(
         let head = HeaderRow::new(header)?.header()?;
         pool::check(&spec, &head, &transaction, terms)
     };
-    // Only proofs take long enough to be worth a switch of threads.
+    // Only the check of KZG proofs takes long enough to be worth a release of the interpreter's lock.
     match transaction.envelope.is_eip4844() {
         true => py.detach(|| guard(check)),
         false => guard(check),

@@ -42,7 +42,7 @@ impl Watcher for Caller {
     }
 
     fn fault(&mut self, table: &'static str, text: String) {
-        // What it raises ends the inspection at the next step.
+        // `call` keeps an exception of Python, which ends the inspection at its next step.
         let _ = self.call(|py, this| this.fault.call1(py, (table, text)));
     }
 }

@@ -44,7 +44,7 @@ impl Cursor {
 impl Cursor {
     #[pyo3(signature = (key, /))]
     fn set_range(&mut self, py: Python<'_>, key: &[u8]) -> PyResult<bool> {
-        // To LMDB no key is empty.
+        // LMDB refuses an empty key, so an empty key seeks the first entry.
         self.go(py, if key.is_empty() { Seek::First } else { Seek::AtOrAfter(key) }, CursorPosition::End)
     }
 

@@ -195,7 +195,7 @@ fn duplicate(number: i32) -> PyResult<File> {
     if number < 0 {
         return Err(PyValueError::new_err("there is no such descriptor"));
     }
-    // SAFETY: it is borrowed for one system call, which fails if it is closed.
+    // SAFETY: the descriptor is borrowed for one system call, which fails if the descriptor is closed.
     let borrowed = unsafe { BorrowedFd::borrow_raw(number) };
     Ok(File::from(borrowed.try_clone_to_owned()?))
 }

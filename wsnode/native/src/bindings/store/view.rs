@@ -17,9 +17,10 @@ pub struct View {
     _pin: Pin,
 }
 
-// SAFETY: the bytes are read only, and lie in the map until the last reference to this is gone.
+// SAFETY: the bytes are only read, and `_pin` keeps them in the map until the last reference to the view is
+// dropped.
 unsafe impl Send for View {}
-// SAFETY: the same.
+// SAFETY: the bytes are only read, and `_pin` keeps them in the map.
 unsafe impl Sync for View {}
 
 impl View {
@@ -33,10 +34,11 @@ impl View {
 
 #[pymethods]
 impl View {
-    // SAFETY: Python hands in a buffer to be filled.
+    // SAFETY: Python passes a valid `Py_buffer` to be filled.
     unsafe fn __getbuffer__(slf: Bound<'_, Self>, buffer: *mut ffi::Py_buffer, flags: c_int) -> PyResult<()> {
         let view = slf.get();
-        // SAFETY: the bytes are there as long as `slf`, to which the buffer gets a reference; it is for reading only.
+        // SAFETY: the bytes exist as long as `slf`, to which the buffer gets a reference, and the buffer is
+        // read-only.
         let filled = unsafe {
             ffi::PyBuffer_FillInfo(buffer, slf.as_ptr(), view.start.cast_mut().cast(), view.size, 1, flags)
         };

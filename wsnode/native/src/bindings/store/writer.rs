@@ -35,7 +35,7 @@ impl Writer {
 
     #[pyo3(signature = (table, key, value, /))]
     fn append(slf: &Bound<'_, Self>, table: &Bound<'_, PyAny>, key: &[u8], value: &[u8]) -> PyResult<()> {
-        // Pages filled in order stay full; a plain put leaves them half empty.
+        // APPEND leaves full pages behind it, but a plain put in key order leaves pages half empty.
         if put(slf, table, PutFlags::APPEND, key, value)? {
             return Ok(());
         }

@@ -21,12 +21,13 @@ fn take_messages(
     let py = data.py();
     let data = match data.cast::<PyBytes>() {
         Ok(bytes) => bytes.as_bytes(),
-        // SAFETY: below only bytes are created and appended to a list, and the lock is kept: nothing changes the array.
+        // SAFETY: the code below only creates bytes objects and appends them to a list. It keeps the
+        // interpreter's lock, so nothing changes the array.
         Err(_) => unsafe { data.cast::<PyByteArray>()?.as_bytes() },
     };
     let mut position = position;
     while let Some(rest) = data.get(position..) {
-        // A sign of life, of which nothing else follows (RFC 6455, section 5.5.3).
+        // A pong is a sign of life and needs no answer (RFC 6455, section 5.5.3).
         if let Some(size) = pong_size(rest) {
             position += size;
             continue;

@@ -156,7 +156,7 @@ impl SocketQueue {
         loop {
             let wait = if is_last { Duration::ZERO } else { most.saturating_sub(began.elapsed()) };
             let arrivals = arrivals(py, epoll, wait)?;
-            // A signal is Python's.
+            // A signal ends the wait, because Python handles it.
             let mut is_host_ready = arrivals.is_none();
             for (descriptor, events) in arrivals.unwrap_or_default() {
                 if descriptor == host {
@@ -193,7 +193,8 @@ impl SocketQueue {
     fn arrive(&mut self, descriptor: Descriptor, is_bytes: bool) -> bool {
         if !is_bytes {
             self.to_python(descriptor);
-            // To end takes long, so it is for those to wait that do, behind quick ones.
+            // Ending a connection takes long. Without its record, the socket waits with the slower ones,
+            // behind quick places.
             self.queue.forget(descriptor);
         }
         self.add(descriptor);
@@ -233,7 +234,7 @@ impl SocketQueue {
         };
         let data = buffer.receive(descriptor)?;
         if data.len() == self.most {
-            // There may be more behind it, of which the reader takes note.
+            // The buffer is full, so more bytes may follow. The reader in Python takes note of them.
             return Some(Unhandled {
                 received: self.buffer.take().map(|full| full.into_bytes(py)),
                 unsent: None,
@@ -251,7 +252,7 @@ impl SocketQueue {
         let (tally, connection) = (&mut self.tally, &fast_connection.connection);
         let answered = fast_path.answer(py, data, limits, |replies, _| {
             tally.add(py, connection, &cache, &replies, began.elapsed().as_secs_f64());
-            // An error of the socket is found again, and reported, when Python sends the remaining bytes.
+            // A socket error is ignored here: Python finds and reports it when it sends the remaining bytes.
             let sent = socket::send_now(descriptor, &replies.text).unwrap_or(0);
             unhandled(py, &data[replies.size..], &replies.text[sent..])
         });
@@ -288,7 +289,8 @@ impl Buffer {
 
     fn new(py: Python<'_>, size: usize) -> PyResult<Self> {
         let length = ffi::Py_ssize_t::try_from(size)?;
-        // SAFETY: this makes an object of bytes, and nobody else has it before `into_bytes`.
+        // SAFETY: the call creates a bytes object, and no other code has a reference to it before
+        // `into_bytes`.
         let bytes = unsafe {
             let made = ffi::PyBytes_FromStringAndSize(std::ptr::null(), length);
             Bound::from_owned_ptr_or_err(py, made)?.cast_into_unchecked()
@@ -335,7 +337,7 @@ impl FastConnection {
     fn largest(&self, py: Python<'_>) -> usize {
         let largest = self.connection.call_method0(py, intern!(py, "fast_reply_limit"));
         largest.and_then(|largest| largest.extract(py)).unwrap_or_else(|error: PyErr| {
-            // The bytes must not be lost with it: Python's way with them goes on.
+            // The received bytes must not be lost with the error, so 0 leaves them to Python.
             error.write_unraisable(py, Some(self.connection.bind(py)));
             0
         })

@@ -91,7 +91,7 @@ impl Criteria {
             groups.push(keys(kind, topics));
         }
         if self.topics.last().is_some_and(Vec::is_empty) {
-            // A trailing wildcard still asks for a topic in its position.
+            // A trailing wildcard still requires a topic in its position.
             let counts: Vec<_> = (self.topics.len()..=MAX_TOPICS).map(|count| [count as u8]).collect();
             groups.push(keys(TOPIC_COUNT, &counts));
         }

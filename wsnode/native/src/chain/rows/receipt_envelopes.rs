@@ -15,7 +15,8 @@ impl ReceiptsRow<'_> {
         let mut logs = 0;
         let envelope = |(index, kind)| {
             let receipt = self.receipt(index)?.ok_or(RowError::Corrupt("a receipt is not there"))?;
-            // No root commits to what the row repeats.
+            // The row repeats the number of logs before each receipt. No root commits to these numbers, so
+            // they are checked here.
             if receipt.first_log != logs || receipt.end_log < logs {
                 return Err(RowError::Corrupt("the logs before a receipt"));
             }

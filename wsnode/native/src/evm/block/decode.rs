@@ -129,7 +129,7 @@ fn decode_body(
         }
         _ => return Err(malformed("3 to 5 members in the block", items.len())),
     };
-    // The list is no part of the block as the network encodes it.
+    // The access list, a fifth member, is not part of a block as the network encodes it.
     let members = items.iter().take(4).map(|item| item.len());
     let size = RlpHeader { list: true, payload_length: members.sum() }.length_with_payload();
     let (transactions, transactions_root) = decode_transactions(transactions, family)?;

@@ -158,7 +158,7 @@ impl StoredReceipt for JsonReceipt {
     }
 
     fn deposit(&self) -> Option<DepositReceipt> {
-        // Without a version the nonce is in no root.
+        // Without a version, no receipts root contains the deposit nonce.
         let version = self.deposit_receipt_version?.to();
         Some(DepositReceipt { nonce: self.deposit_nonce.unwrap_or_default().to(), version })
     }

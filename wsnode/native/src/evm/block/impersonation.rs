@@ -18,7 +18,7 @@ pub fn impersonation(sender: Address) -> Signature {
     loop {
         let r = (number << ADDRESS_BITS) | U256::from_be_slice(sender.as_slice());
         let placeholder = Signature::new(r, S, false);
-        // Every second number is the abscissa of a point.
+        // `r` must not be the abscissa of a point. About every second number is one, so the loop ends soon.
         if recover_signer_unchecked(&placeholder, B256::ZERO).is_err() {
             return placeholder;
         }
@@ -32,7 +32,7 @@ pub fn impersonated_sender(signature: &Signature) -> Option<Address> {
     if signature.s().is_zero() {
         return (*signature == former(named)).then_some(named);
     }
-    // What takes longer is only done for what looks like one.
+    // `impersonation` takes longer, so it is called only for a signature in the form of a placeholder.
     let is_alike =
         signature.s() == S && !signature.v() && (signature.r() >> ADDRESS_BITS) <= U256::from(u8::MAX);
     (is_alike && *signature == impersonation(named)).then_some(named)

@@ -153,7 +153,8 @@ pub fn recover_transaction(
     if let Some(chain_id) = transaction.chain_id() {
         check_chain(spec, number, chain_id)?;
     }
-    // Looking also puts the transaction's hash into its cache while it is this thread's turn.
+    // `known_sender` also computes the transaction's hash on this thread, and the transaction caches the
+    // hash.
     if let Some(sender) = known_sender(transaction) {
         return Ok(sender);
     }

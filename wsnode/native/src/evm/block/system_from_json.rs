@@ -32,7 +32,7 @@ impl TryFrom<BTreeMap<String, Value>> for JsonSystemTransaction {
 /// Return the bytes of a member. An absent member is empty; the decoder refuses it where a value is required.
 fn value(members: &BTreeMap<String, Value>, (name, form): Member) -> Result<Vec<u8>, String> {
     let wrong = || format!("{name} of a system transaction");
-    // A node may give the price that is offered under the older name alone.
+    // Some nodes give the offered price under its older name alone.
     let json = members.get(name).or_else(|| members.get("gasPrice").filter(|_| name == "maxFeePerGas"));
     match (json, form) {
         (None | Some(Value::Null), _) => Ok(Vec::new()),

@@ -75,7 +75,7 @@ fn is_of_contract(reason: &BlockValidationError) -> bool {
         | ConsolidationRequestsContractCall { message }
         | BuilderDepositRequestsContractCall { message }
         | BuilderExitRequestsContractCall { message } => {
-            // alloy's words for a failing state.
+            // alloy's message for a failed read of the state begins with these words.
             !message.starts_with("execution failed")
         }
         DepositRequestDecode(_) => true,

@@ -53,7 +53,7 @@ impl<'s, 'a> CallBatch<'s, 'a> {
     /// Return the output of `message` if it succeeds within its limits, else None. After a None every later
     /// message also returns None, and the caller runs them by `CallEnv::run`.
     pub fn run(&mut self, message: &Message, limits: CallLimits) -> Option<Bytes> {
-        // It stays so if this returns nothing, or panics.
+        // The batch stays over if this function returns None or panics.
         if std::mem::replace(&mut self.is_over, true) {
             return None;
         }
@@ -71,7 +71,8 @@ impl<'s, 'a> CallBatch<'s, 'a> {
             ExecutionResult::Success { output: Output::Call(output), .. } => output,
             _ => return None,
         };
-        // What it has said is for those who keep it.
+        // A message that has called the console is left to `CallEnv::run`, and its caller keeps the console
+        // messages.
         self.is_over = self.work_budget.is_stopped()
             || self.work_budget.has_console_messages()
             || output.len() > MAX_OUTPUT;

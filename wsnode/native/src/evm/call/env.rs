@@ -217,7 +217,8 @@ impl<'a> CallEnv<'a> {
         let rules = self.environment.cfg_env.spec;
         let mut transaction = transaction(message, fees, gas, rules);
         if rules.is_enabled_in(SpecId::AMSTERDAM) && message.to == TxKind::Create {
-            // What a creation costs depends on whether the account is there that its nonce leads to (EIP-2780).
+            // The gas of a creation depends on whether an account exists at the address derived from the
+            // nonce (EIP-2780).
             transaction.nonce = self.nonce(message.sender)?;
         }
         Ok(transaction)
@@ -255,7 +256,7 @@ impl<'a> CallEnv<'a> {
         let result = result.map_err(|error| failure(error, message, limit))?.result;
         let gas_used = result.gas().tx_gas_used();
         Ok(match result {
-            // The sender's nonce is the greatest there is: nothing was created.
+            // The sender's nonce is the highest possible, so nothing was created and revm returns no address.
             ExecutionResult::Success { output: Output::Create(_, None), .. } => {
                 let reason = halt::words(&HaltReason::NonceOverflow, LastStep::default());
                 Outcome::Halt { reason, gas_used }
@@ -269,7 +270,8 @@ impl<'a> CallEnv<'a> {
             ExecutionResult::Halt { reason, .. } => {
                 let last = match halt::needs_last_step(&reason, message.to == TxKind::Create) {
                     true => match self.last_step(message, gas) {
-                        // The second run had only what the first one left of the budget.
+                        // The second run had only the part of the budget that the first run left, so it may
+                        // be interrupted.
                         Err(_) if self.state.work_budget.is_stopped() => return Ok(self.interrupted()),
                         last => last?,
                     },
@@ -289,7 +291,7 @@ impl<'a> CallEnv<'a> {
         let environment = self.environment_for(message, &fees);
         let transaction = self.transaction(message, &fees, gas)?;
         let (limit, work_budget) = (environment.cfg_env.max_initcode_size(), self.state.work_budget);
-        // It says all once more.
+        // The second run repeats all console messages, so those of the first run are kept aside.
         let console_messages = work_budget.take_console_messages();
         let mut evm = evm::build(
             &mut self.state,
@@ -322,7 +324,8 @@ pub(crate) fn loosen(environment: &mut EvmEnv) {
     settings.disable_nonce_check = true;
     settings.tx_chain_id_check = false;
     if !settings.spec.is_enabled_in(SpecId::AMSTERDAM) {
-        // From Amsterdam on gas beyond the cap is for state (EIP-8037), and no transaction is refused for it.
+        // From Amsterdam on, gas beyond the cap is for state (EIP-8037), so the cap refuses no transaction
+        // and can stay.
         settings.tx_gas_limit_cap = Some(u64::MAX);
     }
     settings.max_blobs_per_tx = None;

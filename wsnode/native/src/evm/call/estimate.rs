@@ -41,7 +41,8 @@ pub fn estimate(
     work_budget: &WorkBudget,
 ) -> Result<Estimate, Error> {
     match found(site, message, gas_cap, work_budget) {
-        // Between two runs a read may be the one that is too much.
+        // A read of the state between two runs may exceed the budget, and then returns an error in place of
+        // an outcome.
         Err(_) if work_budget.is_stopped() => {
             Ok(Estimate::Failed(Outcome::Interrupted { cancelled: work_budget.is_cancelled() }))
         }
@@ -59,7 +60,7 @@ fn found(
     let high = highest(&mut env, message, gas_cap)?;
     if is_transfer(&mut env, message)? {
         match attempt(&mut env, message, TRANSFER_GAS) {
-            // From Amsterdam on some transfers cost less (EIP-2780).
+            // From Amsterdam on, some transfers cost less than `TRANSFER_GAS` (EIP-2780).
             Ok(Attempt::Success { gas_used, .. }) => return Ok(Estimate::Gas(gas_used)),
             Ok(Attempt::Interrupted(outcome)) => return Ok(Estimate::Failed(outcome)),
             Ok(Attempt::Failure(_)) | Err(_) => {}
@@ -96,7 +97,7 @@ fn highest(env: &mut CallEnv<'_>, message: &Message, gas_cap: u64) -> Result<u64
     let mut high = message.gas.filter(|gas| *gas >= TRANSFER_GAS).unwrap_or(block_limit);
     let rules = env.environment.cfg_env.spec;
     if rules.is_enabled_in(SpecId::AMSTERDAM) {
-        // The cap of Osaka bounds execution alone (EIP-8037).
+        // From Amsterdam on, the cap of Osaka bounds execution gas alone (EIP-8037).
         high = high.min(MAXIMUM_TRANSACTION_GAS);
     } else if rules.is_enabled_in(SpecId::OSAKA) {
         high = high.min(MAX_TX_GAS_LIMIT_OSAKA);
@@ -134,7 +135,7 @@ fn spendable(env: &mut CallEnv<'_>, message: &Message) -> Result<U256, Error> {
 fn least_gas(env: &CallEnv<'_>, high: u64, peak: u64) -> Option<u64> {
     let rules = env.environment.cfg_env.spec;
     let at_write = env.state.work_budget.least_at_write()?;
-    // From then on there is gas for state of its own.
+    // From Amsterdam on, state has gas of its own, so the peak does not give the limit.
     if rules.is_enabled_in(SpecId::AMSTERDAM) {
         return None;
     }
@@ -150,7 +151,8 @@ fn search(
     peak: u64,
     least: Option<u64>,
 ) -> Result<Estimate, Error> {
-    // A call passes on 63 of 64 parts, and what it needs mostly shows in the first run.
+    // The first run mostly shows the needed gas, so this limit is tried first. The factor is for nested
+    // calls, which get at most 63 of 64 parts of the gas.
     let optimistic = (peak + CALL_STIPEND) * 64 / 63;
     if optimistic < range.high {
         if let Some(interrupted) = range.narrow(env, message, optimistic, least)? {

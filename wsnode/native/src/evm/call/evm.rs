@@ -78,7 +78,8 @@ pub fn build_with<'s, 'a, I, P>(
         inspector,
         instruction: EthInstructions::new_mainnet_with_spec(rules),
         precompiles,
-        // The usual eight frames made ahead, with a stack of 32 KB each, would cost more than a short call.
+        // revm usually allocates eight frames in advance, each with a stack of 32 KB, which would cost more
+        // than a short call.
         frame_stack: FrameStack::new(),
     };
     meter_instructions(&mut evm.instruction);
@@ -171,7 +172,7 @@ fn exp(mut context: Ictx<'_, '_, '_>) -> InstructionExecResult {
 
 pub fn selfbalance(mut context: Ictx<'_, '_, '_>) -> InstructionExecResult {
     spend(&mut context, cost::OWN_BALANCE)?;
-    // The sender's is less by what its gas limit costs.
+    // The sender's balance is reduced by the cost of its gas limit, so the code can derive the limit from it.
     work_budget_of(&context).note_gas_seen();
     host::selfbalance(context)
 }
@@ -220,7 +221,8 @@ pub fn operand(context: &Ictx<'_, '_, '_>, depth: usize) -> U256 {
 
 pub fn call<const KIND: u8>(mut context: Ictx<'_, '_, '_>) -> InstructionExecResult {
     spend(&mut context, cost::CALL)?;
-    // It gets 63 of 64 parts of what is left.
+    // The called contract gets up to 63 of 64 parts of the remaining gas, so its result may depend on the gas
+    // limit.
     work_budget_of(&context).note_gas_seen();
     contract::call::<KIND, _, _>(context)
 }
@@ -257,7 +259,7 @@ fn spend(context: &mut Ictx<'_, '_, '_>, cost: u64) -> InstructionExecResult {
     if journal.database.work_budget.charge_gas(journal.depth(), gas.limit(), gas.remaining(), cost) {
         return Ok(());
     }
-    // revm panics if the result is fatal and no error is set.
+    // revm panics if a result is fatal and no error is set.
     context.host.error = Err(ContextError::Custom("stopped".into()));
     Err(InstructionResult::FatalExternalError)
 }

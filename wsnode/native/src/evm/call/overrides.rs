@@ -70,7 +70,8 @@ impl Overrides {
             .into_iter()
             .map(|(address, account)| (address, account.into()))
             .collect();
-        // Of several wrong ones, the error is always about the first.
+        // The order of the parsed accounts is arbitrary. In a fixed order, the error for several wrong
+        // accounts is always about the same one.
         accounts.sort_unstable_by_key(|(address, _)| *address);
         Ok(Self { accounts, block: block.map(serde_json::from_slice).transpose().map_err(wrong)? })
     }
@@ -145,7 +146,8 @@ fn surroundings(
     let mut environment = match scope {
         OverrideScope::Header => evm_environment(spec, &seen),
         OverrideScope::Context => {
-            // What a message sees in its place is no sign of proof of stake, but randomness is.
+            // An overridden difficulty only changes the value of DIFFICULTY. An overridden random value also
+            // makes the block one of proof of stake.
             seen.difficulty = if block.random.is_some() { U256::ZERO } else { header.difficulty };
             let mut environment = evm_environment(spec, &seen);
             environment.block_env.difficulty = block.difficulty.unwrap_or(header.difficulty);
@@ -253,7 +255,7 @@ fn apply_account(
     let mut account = Account::from(known);
     account.status = AccountStatus::Touched;
     if replaces_storage || (is_empty && !slots.is_empty()) {
-        // None of its other slots is read from the state.
+        // The EVM reads no slot of a created account from the state, so all other slots are zero.
         account.mark_created();
     }
     cache.commit([(address, account)].into_iter().collect());

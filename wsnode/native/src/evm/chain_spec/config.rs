@@ -145,7 +145,8 @@ fn schedule(members: &ConfigEntries) -> Result<Schedule, Error> {
 fn total_difficulty(members: &ConfigEntries, forks: &Schedule) -> Result<Option<U256>, Error> {
     let Some(value) = members.get("terminalTotalDifficulty") else {
         return match forks.activation(Fork::Shanghai) {
-            // Without one the chain could never leave proof of work, which ends before Shanghai.
+            // Without a terminal total difficulty the chain could never leave proof of work, which ends
+            // before Shanghai.
             Some(_) => Err(refusal("config.shanghaiTime is set, but config.terminalTotalDifficulty is not")),
             None => Ok(None),
         };

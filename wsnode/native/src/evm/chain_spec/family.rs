@@ -52,7 +52,7 @@ impl Family {
                 extra_data: ExtraData::Optimism,
                 base_fee: BaseFee::Optimism,
                 gas_limit: GasLimit::Unchecked,
-                // Some of its chains make several blocks a second.
+                // Some OP stack chains make several blocks a second, with equal timestamps.
                 time: TimestampRule::LaterOrEqual,
                 blob_gas: BlobGas::Unchecked,
                 members: Members::Unchecked,

@@ -172,7 +172,8 @@ impl<'a> Document<'a> {
             header.requests_hash = Some(EMPTY_REQUESTS_HASH);
         }
         if active(Fork::Amsterdam) {
-            // geth core/genesis.go: a genesis has no access list of its own.
+            // A genesis file cannot give an access list, so the header has the hash of an empty one (geth
+            // core/genesis.go).
             header.block_access_list_hash = Some(EMPTY_BLOCK_ACCESS_LIST_HASH);
             header.slot_number = Some(self.number("slotNumber")?.unwrap_or(0));
         }

@@ -29,7 +29,7 @@ const KEYS: [(&str, Option<OpFork>); 11] = [
     ("isthmusTime", None),
     ("jovianTime", Some(OpFork::Jovian)),
     ("karstTime", Some(OpFork::Karst)),
-    // Base's name for its fork with Ethereum's Osaka.
+    // Azul is Base's name for its fork with the changes of Ethereum's Osaka.
     ("azulTime", None),
 ];
 

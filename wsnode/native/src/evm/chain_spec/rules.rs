@@ -42,7 +42,8 @@ impl<'a> Rules<'a> {
     pub fn evm(&self, number: u64, timestamp: u64) -> SpecId {
         let constantinople = self.spec.is_active(Fork::Constantinople, number);
         match alloy_evm::spec_by_timestamp_and_block_number(self, timestamp, number) {
-            // revm knows no Constantinople. Petersburg differs from it by the gas of SSTORE alone, which is added.
+            // revm has no rules for Constantinople. Those of Petersburg differ only in the gas of SSTORE,
+            // which `net_metering` adds.
             SpecId::BYZANTIUM if constantinople => SpecId::PETERSBURG,
             rules => rules,
         }
@@ -84,8 +85,8 @@ impl EthereumHardforks for Rules<'_> {
             EthereumHardfork::Frontier => ForkCondition::ZERO_BLOCK,
             EthereumHardfork::Paris => self.merge(),
             EthereumHardfork::Prague if !self.has_requests => ForkCondition::Never,
-            // The row of the DAO fork has none: the executor would move the balances after the transactions, and the
-            // protocol moves them before.
+            // The row of the DAO fork names no `hardfork`: alloy's executor would move the balances after the
+            // transactions, but the protocol moves them before.
             _ => match TABLE.iter().find(|row| row.hardfork == Some(fork)) {
                 Some(row) if row.is_by_time() => self.by_time(row.fork),
                 Some(row) => self.by_block(row.fork),
@@ -97,7 +98,7 @@ impl EthereumHardforks for Rules<'_> {
 
 impl EthExecutorSpec for Rules<'_> {
     fn deposit_contract_address(&self) -> Option<Address> {
-        // Without one, alloy would take the mainnet's.
+        // Without an address, alloy would use the deposit contract of mainnet.
         Some(self.spec.deposit_contract.unwrap_or(Address::ZERO))
     }
 }

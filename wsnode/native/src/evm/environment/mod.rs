@@ -37,11 +37,12 @@ pub fn evm_environment(spec: &ChainSpec, header: &Header) -> EvmEnv {
         environment.cfg_env.set_spec_and_mainnet_gas_params(evm_rules);
     }
     if evm_rules.is_enabled_in(SpecId::CANCUN) {
-        // Chains without blobs have the opcode all the same, and no such member in their headers.
+        // Chains without blobs have the opcode BLOBBASEFEE, too, but their headers have no blob gas.
         environment.block_env.blob_excess_gas_and_price.get_or_insert(NO_BLOBS);
     }
     if spec.is_sealed_by_authority() && !header.difficulty.is_zero() {
-        // Such chains kept DIFFICULTY (bor and bsc core/evm.go: no random value while the difficulty is not 0).
+        // Chains sealed by an authority kept DIFFICULTY (bor and bsc core/evm.go: no random value while the
+        // difficulty is not 0).
         environment.block_env.prevrandao = Some(B256::from(header.difficulty));
     }
     if spec.family() == Family::Arbitrum {

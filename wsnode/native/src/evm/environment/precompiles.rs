@@ -125,7 +125,8 @@ mod tests {
             let contracts = changed(PrecompileSpecId::PRAGUE, fork);
             let run =
                 |length| contracts.get(contract.address()).unwrap().execute(&vec![0; length], 0, 0).unwrap();
-            // Without gas the contract itself says nothing of the length.
+            // The gas is 0, so the contract itself always halts with OutOfGas. Any other reason comes from
+            // the limit of the length.
             assert_eq!(run(most).halt_reason(), Some(&PrecompileHalt::OutOfGas));
             assert_ne!(run(most + 1).halt_reason(), Some(&PrecompileHalt::OutOfGas));
         }

@@ -31,7 +31,8 @@ pub fn move_balances<D: Database>(
         account.info.balance = if address == DAO_HARDFORK_BENEFICIARY { total } else { U256::ZERO };
         account.mark_touch();
         if keeps_empty && account.is_empty() {
-            // What is touched and empty would be removed; before Spurious Dragon it comes to be.
+            // Before Spurious Dragon, touched empty accounts stay in the state. The mark keeps `commit` from
+            // removing this one.
             account.mark_created();
         }
         moved.insert(address, account);

@@ -43,7 +43,7 @@ pub fn execute_transaction<D: Database>(
     transaction: &TxEnvelope,
     sender: Address,
 ) -> Result<(), BlockExecutionError> {
-    // A contract sends no transactions, but it may be impersonated.
+    // A contract sends no transactions (EIP-3607), except on a development chain that impersonates it.
     let is_impersonated = impersonated_sender(transaction.signature()).is_some();
     executor.evm.ctx_mut().cfg.disable_eip3607 = is_impersonated;
     executor.execute_transaction(Recovered::new_unchecked(transaction, sender)).map(drop)

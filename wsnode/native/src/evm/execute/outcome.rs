@@ -33,17 +33,19 @@ pub fn verify(header: &Header, executed: &Executed) -> Result<(), RuleViolation>
 
 /// Check the receipts row of another node against the block's header.
 pub fn verify_receipts(block: &UnverifiedBlock, row: &[u8]) -> Result<(), RuleViolation> {
-    // The root first: while that is wrong, nothing that the receipts say speaks against the block.
+    // The root is checked first: receipts with a wrong root may not be the block's, so their contents prove
+    // nothing against it.
     let (sealed, gas_used) = seal_row(block, row)
         .map_err(|reason| RuleViolation::new(Rule::ReceiptsRoot, "a receipt for each transaction", reason))?;
     verify_sealed(&block.header, sealed)?;
     if block.header.number == 0 {
-        // A genesis says what it likes: that decides the base fee of the first block.
+        // The gas used by a genesis block is arbitrary: the genesis file sets it to choose the base fee of
+        // the first block.
         return Ok(());
     }
     if block.header.block_access_list_hash.is_some() {
-        // From Amsterdam on the header has the larger of two sums, and receipts have what the senders paid (EIP-7778,
-        // EIP-8037): neither bounds the other.
+        // From Amsterdam on, the header has the larger of two sums, and receipts have the gas that the
+        // senders paid for (EIP-7778, EIP-8037). Neither value bounds the other.
         return Ok(());
     }
     require_equal(Rule::GasUsed, gas_used, block.header.gas_used)

@@ -82,7 +82,7 @@ fn verify_system_contracts<D: Database>(
 ) -> Result<(), ExecutionError> {
     let active = FORKS.iter().filter(|row| spec.is_active_at(row.fork, header.number, header.timestamp));
     for address in active.flat_map(|row| row.request_contracts) {
-        // Read past the builder of the access list: this is no access of the block's.
+        // This read bypasses the builder of the access list, because the check is not an access by the block.
         let account = state.basic(*address).map_err(Error::internal)?;
         if account.is_none_or(|account| account.is_empty_code_hash()) {
             let wanted = format!("code of the system contract {address}");
@@ -133,7 +133,7 @@ pub fn words(reason: &BlockValidationError) -> String {
 
 /// Set the state root after a transaction in its receipt, before Byzantium.
 pub fn set_root(receipt: &mut ReceiptEnvelope, root: B256) {
-    // Transactions of other types came after Byzantium.
+    // Before Byzantium, all transactions were legacy transactions.
     if let ReceiptEnvelope::Legacy(with_bloom) = receipt {
         with_bloom.receipt.status = Eip658Value::PostState(root);
     }

@@ -61,7 +61,7 @@ impl ChangeHistory {
         self.steps.push_back((step, changed));
         while self.steps.len() > MAX_STEPS || (self.bytes > MAX_BYTES && self.steps.len() > 1) {
             self.steps.pop_front();
-            // What leads to the first one is needed no more.
+            // The changes of the oldest step begin at the state of a removed step, so they are not needed.
             if let Some((_, changed)) = self.steps.front_mut() {
                 self.bytes -= bytes_of(&std::mem::take(changed));
             }
@@ -108,7 +108,8 @@ mod tests {
         assert_eq!(slots(history.extend(2, Some(1), Some(change(&[1])))), Some(vec![1]));
         assert_eq!(slots(history.extend(3, Some(2), Some(change(&[2])))), Some(vec![2]));
         assert_eq!(slots(history.extend(4, Some(1), Some(change(&[2, 3])))), Some(vec![1, 2, 3]));
-        // The abandoned branch is forgotten: from the fourth back to the state before the first.
+        // Steps 2 and 3, an abandoned branch, are no longer kept. The way back from step 4 to the state
+        // before step 1 has the changes of steps 4 and 1 only.
         assert_eq!(slots(history.extend(5, Some(0), Some(change(&[])))), Some(vec![2, 3, 9]));
         assert_eq!(slots(history.extend(6, Some(5), Some(change(&[4])))), Some(vec![4]));
     }

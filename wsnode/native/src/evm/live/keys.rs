@@ -137,7 +137,7 @@ impl Values {
         let linked = self.link(call, reads);
         let kept: HashSet<_> = linked.iter().copied().collect();
         let gone: Vec<_> = before.iter().copied().filter(|value| !kept.contains(value)).collect();
-        // Those that are in both were counted twice.
+        // `link` has counted the values that are also in `before` a second time.
         self.links -= before.len() - gone.len();
         self.unlink(call, &gone);
         linked

@@ -56,7 +56,7 @@ impl LiveTable {
         self.queue = None;
         let Some(call) = self.calls.get_mut(*id as usize).and_then(Option::as_mut) else { return };
         if Arc::ptr_eq(&call.message, message) && call.cost == 0 {
-            // Shorter ones first.
+            // A stopped call gets the cost of its gas limit, so that shorter calls run first.
             call.cost = message.gas.unwrap_or(self.bounds.gas).max(FIRST_RUN_GAS) + 1;
         }
     }

@@ -152,7 +152,7 @@ fn block_member(numbers: &mut Numbers, fork: usize) -> u8 {
     codes.extend((fork >= 9).then_some(BASEFEE));
     codes.extend((fork >= 12).then_some(BLOBBASEFEE));
     codes.extend((fork >= 15).then_some(SLOTNUM));
-    // Many calls read no member of the block: others than those are rare.
+    // Many calls should read no member of the block, so the opcodes that read one are rare.
     if numbers.chance(3) {
         numbers.one_of(&codes)
     } else {

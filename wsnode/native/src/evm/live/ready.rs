@@ -3,7 +3,8 @@
 use super::keys::ListId;
 use super::table::LiveTable;
 
-/// List whose calls all have an outcome after the block, with the changes to send.
+/// List of watched calls that all have an outcome after the block, and the changes since the outcomes last sent
+/// to its subscribers.
 #[derive(Debug)]
 pub struct Ready {
     pub list: ListId,

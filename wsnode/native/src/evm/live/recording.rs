@@ -122,7 +122,7 @@ fn address_of_creation<const IS_CREATE2: bool>(context: &Ictx<'_, '_, '_>) -> Op
     let length = usize::try_from(operand(context, 2)).ok().filter(|length| *length <= MAX_CODE)?;
     let mut code = vec![0; length];
     let memory = &context.interpreter.memory;
-    // Memory that nothing was written to is zero.
+    // Memory beyond its present length is zero.
     if let Some(start) = start.filter(|start| *start < memory.len()) {
         let end = start.saturating_add(length).min(memory.len());
         code[..end - start].copy_from_slice(&memory.slice_range(start..end));

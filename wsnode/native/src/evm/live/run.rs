@@ -133,7 +133,7 @@ pub fn run(
     env.state.reads = Some(reads);
     let is_free = !has_fees(message);
     let outcome = env.run_prepared(message, gas, |evm| {
-        // The account that would get no fee is not looked up.
+        // revm need not load the account of the beneficiary, because the message pays no fee.
         evm.ctx.cfg.disable_fee_charge = is_free;
         recording::install(&mut evm.instruction);
     });
@@ -167,7 +167,7 @@ fn note_message(reads: &mut Reads, message: &Message) {
         reads.note(Read::BaseFee);
     }
     if has_blobs {
-        // What a blob costs is another number in each block.
+        // The price of blob gas may differ in every block.
         reads.note(Read::Block);
     }
     if has_fees || has_blobs || !message.value.is_zero() {

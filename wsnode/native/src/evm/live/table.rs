@@ -72,7 +72,8 @@ pub(super) struct List {
     pub(super) pinned: Option<Pinned>,
 }
 
-/// Calls by their messages, and the lists that contain them.
+/// Watched calls of one chain: each distinct message once, with its last outcome and the values on which it
+/// depends, and the lists of calls, one for equal subscriptions.
 #[derive(Debug)]
 pub struct LiveTable {
     pub(super) bounds: LiveBounds,

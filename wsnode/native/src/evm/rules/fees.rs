@@ -52,7 +52,7 @@ pub fn next_fee_terms(header: &Header) -> Option<FeeTerms> {
 impl FeeTerms {
     /// Return the base fee of the block after `parent`, in wei per gas. `fee` is the parent's.
     fn next(&self, parent: &Header, fee: u64) -> u64 {
-        // From Jovian on the footprint of the data, which stands in the place of blob gas, is metered as well.
+        // From Jovian on, the footprint of the data is metered, too. The header has it in place of blob gas.
         let footprint = self.least.and(parent.blob_gas_used).unwrap_or(0);
         let parameters = BaseFeeParams::new(self.denominator.into(), self.elasticity.into());
         let next =

@@ -43,7 +43,7 @@ pub fn run(
     overrides::apply(&planned.block.state, simulated_state, contracts, env.is_prague)?;
     let has_list = spec.is_active_at(Fork::Amsterdam, header.number, header.timestamp);
     simulated_state.begin_access_list(has_list);
-    // From Amsterdam on the protocol itself logs transfers (EIP-7708).
+    // From Amsterdam on, the protocol itself logs transfers (EIP-7708), so the tracer must not add them.
     let mut tracer = SimulationTracer::new(options.traces_transfers && !has_list);
     system::before_calls(&mut env, simulated_state, &header, &mut tracer)?;
     let calls = std::mem::take(&mut planned.block.calls);

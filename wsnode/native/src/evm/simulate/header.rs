@@ -52,7 +52,8 @@ fn base_fee(
     wanted: &BlockOverrides,
     is_strict: bool,
 ) -> Result<Option<u64>, Error> {
-    // An override may have given a base fee to a block that has none.
+    // A parent before London has a base fee only if an override gave it one, and the next base fee does not
+    // follow from it.
     let next = match next_base_fee(spec, parent) {
         Some(_) if !spec.is_london(parent.number) => Some(INITIAL_BASE_FEE),
         next => next,

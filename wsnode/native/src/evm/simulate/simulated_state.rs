@@ -113,7 +113,8 @@ impl<'a> SimulatedState<'a> {
     }
 
     pub fn set(&mut self, address: Address, info: AccountInfo) -> Result<(), Error> {
-        // Loaded first, so that an account that did not exist is known to have no storage.
+        // The account is loaded before the change, because only an account that did not exist is known to
+        // have no storage.
         let was_absent = self.state.basic(address)?.is_none();
         let values = self.values()?;
         values.insert_account_info(address, info);

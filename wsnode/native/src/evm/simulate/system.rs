@@ -134,7 +134,7 @@ fn system_call(
     tracer.take_logs();
     super::check_interrupted(simulated_state.state.work_budget)?;
     let mut result = result.map_err(Error::internal)?;
-    // Unlike other calls, those of the system do not touch an account without code.
+    // Unlike other calls, system calls do not touch an account without code.
     result.state.retain(|address, account| *address != contract || !account.info.is_empty());
     simulated_state.commit(result.state, env.clears_empty)?;
     Ok(result.result)

@@ -67,10 +67,12 @@ impl<'a> Replay<'a> {
         let cache = pending_state(spec, reader.at(BlockNumHash::new(parent, header.parent_hash))?, &header)?;
         let body = BodyRow::new(body_row)?;
         let mut environment = evm_environment(spec, &header);
-        // Contracts send no transactions, except impersonated ones; no stored block holds any other.
+        // The check of EIP-3607 is off because a development chain can impersonate contracts. No stored block
+        // holds any other transaction from a contract.
         environment.cfg_env.disable_eip3607 = true;
         let transactions = signed(body.transactions()?)?;
-        // A block that has left a development chain may be older than the id that its number has by now.
+        // An abandoned block of a development chain may be older than the chain id that its number has by
+        // now, so the transactions' own id is used.
         if let Some(named) = transactions.iter().find_map(TxEnvelope::chain_id) {
             environment.cfg_env.chain_id = named;
         }

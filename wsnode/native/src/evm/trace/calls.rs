@@ -203,7 +203,8 @@ impl CallFrame {
         let is_create = self.kind.starts_with("CREATE");
         self.gas_used = match () {
             () if end.is_ok() => result.gas.total_gas_spent(),
-            // The caller gets back what was taken for state that is not kept (EIP-8037).
+            // The caller of a reverted frame gets back the gas that was taken for state, because the state is
+            // not kept (EIP-8037).
             () if end.is_revert() => result.gas.total_gas_spent() - result.gas.state_gas_spilled(),
             () => self.gas,
         };
@@ -213,7 +214,8 @@ impl CallFrame {
         }
         let mut last = self.last;
         if end == InstructionResult::OutOfGas && !is_create {
-            // Only a creation can end for want of gas with its RETURN.
+            // Only a creation can run out of gas with its RETURN, for the storage of its code. Without the
+            // opcode, a call gets the usual error.
             last.opcode = 0;
         }
         self.error = Some(match end {

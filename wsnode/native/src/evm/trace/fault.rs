@@ -103,7 +103,7 @@ pub fn words(start: &StepStart, result: InstructionResult) -> Option<String> {
 }
 
 fn out_of_gas(start: &StepStart, result: InstructionResult, last: LastStep) -> String {
-    // geth checks the stack first.
+    // geth checks the stack before the gas.
     let is_known = OpCode::new(start.opcode).is_some_and(|known| start.stack < usize::from(known.inputs()));
     if is_known {
         return fault_words(End::StackUnderflow, last);

@@ -54,7 +54,7 @@ impl Flat<'_> {
     }
 
     fn prune(&self, call: &mut CallFrame) {
-        // Only calls of a call have a value that may be missing.
+        // Only a nested call can have no value (STATICCALL).
         call.value.get_or_insert_default();
         call.calls.iter_mut().for_each(|inner| self.prune(inner));
         call.calls.retain(|inner| self.is_shown(inner));

@@ -36,6 +36,7 @@ use flat::Position;
 use run::TracerRun;
 use tracer::{Ended, TraceContext, Tracer};
 
+/// Outcome of a trace: its JSON text, an unknown tracer's name, or the reason why the run was ended early.
 #[derive(Debug)]
 pub enum Traced {
     Text(Vec<u8>),
@@ -145,7 +146,8 @@ pub fn trace_call(
     let mut env =
         CallEnv::new(CallSite { spec, layer, header: &header, overrides: site.overrides }, &work_budget)?;
     if is_next {
-        // A contract that finds no hash of the block before could act differently where it is watched.
+        // BLOCKHASH must return the hash of the block before the overridden number. A contract that finds
+        // none could detect the trace and act differently.
         env.state.named_below = next;
     }
     trace_env(env, message, gas, options, limits)
@@ -184,7 +186,7 @@ fn surroundings_of(env: &CallEnv<'_>) -> TraceContext {
         rules: env.environment.cfg_env.spec,
         precompiles: env.precompiles,
         beneficiary: env.environment.block_env.beneficiary,
-        // A call is nowhere.
+        // A call has no position in a block.
         position: Position::default(),
         first_log: 0,
     }

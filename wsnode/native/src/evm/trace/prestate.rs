@@ -222,7 +222,7 @@ impl Prestate {
         let word = |depth| item(stack, depth).unwrap_or_default();
         let (offset, size): (usize, usize) = (word(2).saturating_to(), word(3).saturating_to());
         let memory = frame.memory.context_memory();
-        // geth gives up where memory would have to grow a lot.
+        // geth ignores a creation whose init code extends the memory by more than 1 MiB.
         if size > memory.len() + (1 << 20) {
             return;
         }

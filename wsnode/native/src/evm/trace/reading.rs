@@ -30,7 +30,7 @@ pub fn account(context: &mut CallContext<'_, '_>, address: Address) -> AccountIn
 
 /// Return the account before the run, or the default account if there is none.
 pub fn stored_account(state: &mut CallState<'_>, address: Address) -> AccountInfo {
-    // A store that cannot be read fails the run itself.
+    // An error of the store is ignored here, because it fails the run itself.
     state.basic(address).ok().flatten().unwrap_or_default()
 }
 

@@ -131,6 +131,7 @@ impl<'s, 'a> Inspector<CallContext<'s, 'a>, EthInterpreter> for TraceRecorder<'_
 
     fn log(&mut self, _context: &mut CallContext<'s, 'a>, _log: Log) {}
 
-    // The EVM reports destructions by their changes, which many lack since Cancun, so `step_end` records them.
+    // revm derives this event from the changes of a destruction. Many destructions have none since Cancun, so
+    // `step_end` records them.
     fn selfdestruct(&mut self, _contract: Address, _heir: Address, _balance: U256) {}
 }

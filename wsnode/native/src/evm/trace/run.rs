@@ -91,7 +91,7 @@ impl<'a> TracerRun<'a> {
 impl<'s, 'a> Inspector<CallContext<'s, 'a>, EthInterpreter> for TracerRun<'_> {
     fn step(&mut self, frame: &mut Frame, context: &mut CallContext<'s, 'a>) {
         self.clock.check(self.tracer.size());
-        // geth does not run code that is not there; the EVM stops at once.
+        // For an account without code geth runs no step, but the EVM runs one that stops.
         self.is_running = frame.bytecode.bytecode_len() > 0;
         if !self.clock.is_stopped() && self.is_running {
             self.tracer.begin(frame, context);

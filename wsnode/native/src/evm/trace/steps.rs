@@ -141,12 +141,13 @@ impl Steps {
         if !self.step.is_logged {
             return;
         }
-        // geth charges for state after it has told a tracer what the instruction costs.
+        // geth charges gas for state after it has reported the cost of the instruction to the tracer.
         let state_gas = frame.gas.state_gas_spilled().saturating_sub(self.step.state_gas);
         let spent = self.step.gas.saturating_sub(frame.gas.remaining()).saturating_sub(state_gas);
         let fault = match frame.bytecode.action() {
             Some(InterpreterAction::NewFrame(FrameInput::Create(create))) => {
-                // geth counts what a creation gets as its own, not as the instruction's cost.
+                // geth counts the gas passed to a creation as the creation's own, not as the cost of the
+                // instruction.
                 return self.write(StepCost { cost: spent - create.gas_limit(), words: None });
             }
             Some(InterpreterAction::Return(result)) => self.fault(result.result, spent),

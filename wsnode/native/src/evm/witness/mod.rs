@@ -34,7 +34,8 @@ pub fn execution_witness(engine: &Engine, rows: Rows<'_>, bounds: Bounds<'_>) ->
     let block = from_rows(&engine.spec, rows.0, rows.1)?;
     let (number, parent_hash) = (block.header.number, block.header.parent_hash);
     if !engine.spec.is_active(Fork::Byzantium, number) {
-        // Its receipts hold roots of states in between, which take nodes of their own.
+        // The receipts of such a block hold the state roots between transactions, which need trie nodes of
+        // their own.
         return Err(refuse(
             "unsupported",
             format!("block {number} is older than Byzantium: it has no witness"),

@@ -88,7 +88,7 @@ fn submission(fields: &SystemFields<'_>) -> Vec<u8> {
     let mut call = SELECTOR.to_vec();
     let members = WORDS.map(|name| B256::left_padding_from(fields.value(name).unwrap_or_default()));
     members.iter().for_each(|word| call.extend_from_slice(word.as_slice()));
-    // Where the data begins, and its length.
+    // The offset of the data and its length come before the data.
     call.extend_from_slice(&word(32 * (WORDS.len() + 1)));
     call.extend_from_slice(&word(data.len()));
     call.extend_from_slice(data);

@@ -43,7 +43,8 @@ impl Search<'_> {
             let three = self.three(position);
             let slot = &mut self.seen[hash(three)];
             let earlier = std::mem::replace(slot, position);
-            // The protocol's search takes one step further before it compares, so the last place never matches.
+            // The protocol's search advances once more before it compares, so the last position never
+            // matches.
             if position + 1 < self.limit && position - earlier < FARTHEST && three == self.three(earlier) {
                 return Some((earlier, position));
             }
@@ -94,7 +95,8 @@ mod tests {
     fn equal_bytes_are_literals_a_match_and_the_tail() {
         assert_eq!(compressed_length(&[]), 0);
         assert_eq!(compressed_length(&[7]), 2);
-        // Two literals, a match of 991 bytes, and five literals.
+        // Two literals, a match of 993 bytes (991 in `copy`, which counts two bytes fewer), and five
+        // literals.
         assert_eq!(compressed_length(&[1; 1000]), 3 + 12 + 6);
     }
 

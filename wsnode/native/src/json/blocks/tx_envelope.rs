@@ -111,7 +111,7 @@ fn recipient(bytes: &[u8]) -> Result<Option<&[u8; 20]>, RowError> {
 pub fn legacy_chain_id(v: &[u8]) -> Result<Option<u128>, RowError> {
     match wide_number(v)? {
         27 | 28 => Ok(None),
-        // No signature has such a value; that of a simulated transaction is 0, and geth's arithmetic wraps.
+        // No signature has such a `v`. A simulated transaction has 0, for which geth's subtraction wraps.
         v @ 0..35 => Ok(Some(u128::from((v as u64).wrapping_sub(35) / 2))),
         v => Ok(Some((v - 35) / 2).filter(|id| *id > 0)),
     }

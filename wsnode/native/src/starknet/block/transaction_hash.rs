@@ -59,7 +59,8 @@ impl<'a> Hasher<'a> {
                 Ok(vec![self.unversioned("invoke", None)?])
             }
             TransactionKind::Deploy => Ok(vec![self.unversioned("deploy", None)?]),
-            // Nodes tell of a third bound of zero also where the transaction has two.
+            // Nodes report a third bound of zero even for a transaction with two bounds, so the hash over two
+            // bounds is valid, too.
             _ if has_zero_data_bound(transaction) => Ok(vec![self.version_3(false)?]),
             _ => Ok(Vec::new()),
         }
@@ -108,7 +109,7 @@ impl<'a> Hasher<'a> {
         let transaction = self.transaction;
         let selector = required(transaction.entry_point_selector, "entry_point_selector")?;
         let calldata = Pedersen::hash_array(list(&transaction.calldata, "calldata")?);
-        // The first ones have none.
+        // The first L1_HANDLER transactions have no nonce.
         let nonce = transaction.nonce.unwrap_or_default();
         self.versioned("l1_handler", selector, calldata, Felt::ZERO, &[nonce])
     }

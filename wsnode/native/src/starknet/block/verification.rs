@@ -63,9 +63,10 @@ pub fn verify(block: &[u8], state_update: Option<&[u8]>, chain_id: Felt) -> Resu
     Ok(proof)
 }
 
-/// Verify a block as `verify` does, but for its own hash; return the values, and the hash that was sent.
+/// Verify a block as `verify` does, but do not compare its hash. Return the proof with the computed hash, and
+/// the hash that was sent.
 ///
-/// Only the hashes of transactions and the members derived from them are proved by this.
+/// If the two differ, only the transaction hashes and the members derived from them are proved.
 pub fn verify_unsealed(
     block: &[u8],
     state_update: Option<&[u8]>,

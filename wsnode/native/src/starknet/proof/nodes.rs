@@ -19,7 +19,7 @@ pub struct NodeSet<H> {
 }
 
 impl<H: StarkHash> NodeSet<H> {
-    /// Return the set of these nodes; `member` is the proof's list of them, for errors.
+    /// Return the set of these nodes; `member` names their list in the proof, for the texts of errors.
     pub fn new(member: impl ToString, nodes: Vec<NamedNode>) -> Self {
         Self {
             member: member.to_string(),
@@ -40,7 +40,8 @@ impl<H: StarkHash> NodeSet<H> {
         let mut roots = self.nodes.keys().filter(|hash| !children.contains(hash));
         let first = roots.next().copied();
         let others = roots.count();
-        // All nodes are children only if hashes go round in a circle, which none of them withstands.
+        // If all nodes are children, their claimed hashes form a cycle. No true hashes do, so such nodes
+        // would fail verification.
         if others > 0 || (first.is_none() && !self.nodes.is_empty()) {
             let roots = others + usize::from(first.is_some());
             return Err(StorageProofError::SeveralRoots { member: self.member.clone(), roots });

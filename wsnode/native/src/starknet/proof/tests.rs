@@ -33,7 +33,8 @@ fn question() -> ProofQuestion {
     };
     ProofQuestion {
         class_hashes: vec![felt(3 << 40), felt(5)],
-        // With slots, with none that was ever written, without storage, and absent.
+        // In this order: two contracts with slots (slot 5 of the first was never written), one without
+        // storage, an absent one, and one without requested slots.
         contracts: vec![
             asked(9 * 9 * 7919, &[31, 124, 5]),
             asked(12 * 12 * 7919, &[0]),
@@ -111,7 +112,8 @@ fn any_other_digit_is_refused_or_changes_nothing() {
             Err(_) => refused += 1,
         }
     }
-    // The told storage roots are candidates, and passed over where they are wrong.
+    // Some changes alter nothing: the sent storage roots are only candidates, and `root_of` skips a wrong
+    // one.
     assert!(refused * 10 > tried * 9, "{refused} of {tried}");
 }
 

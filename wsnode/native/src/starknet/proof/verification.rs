@@ -136,7 +136,7 @@ fn contract(
         return check_value(member, leaf, Felt::ZERO).map(|()| None);
     };
     if leaf == Felt::ZERO {
-        // Some nodes tell zeros instead of null.
+        // Some nodes send zeros instead of null for an absent contract.
         check_value(|| format!("{}.class_hash", member()), Felt::ZERO, told.class_hash)?;
         check_value(|| format!("{}.nonce", member()), Felt::ZERO, told.nonce)?;
         return Ok(None);
@@ -162,7 +162,7 @@ impl StorageTries {
             let nodes = NodeSet::new(format!("contracts_storage_proofs[{index}]"), nodes);
             let root = nodes.root()?.unwrap_or(Felt::ZERO);
             found.roots.push(root);
-            // Contracts with equal storage have equal tries.
+            // Contracts with equal storage have equal tries, so their nodes are merged.
             match found.tries.entry(root) {
                 Entry::Occupied(mut entry) => entry.get_mut().extend(nodes),
                 Entry::Vacant(entry) => drop(entry.insert(nodes)),

@@ -81,7 +81,7 @@ impl From<&AccountInfo> for Account {
 impl From<Account> for AccountInfo {
     fn from(account: Account) -> Self {
         let Account { nonce, balance, code_hash } = account;
-        // Without `code: None` revm takes the account's code to be empty.
+        // With its default for `code`, revm would take the account's code to be empty.
         Self { nonce, balance, code_hash, code: None, ..Self::default() }
     }
 }

@@ -186,7 +186,8 @@ impl<W: Watcher> StateInspection<'_, '_, W> {
             this.inspected.slots += 1;
             if storage.as_ref().is_none_or(|(of, _)| *of != address) {
                 let owner = keccak256(address);
-                // Without it nothing can be said of the account's slots.
+                // A broken path to the account is reported already, and nothing can be said of the account's
+                // slots.
                 let Some(leaf) = this.leaf(&mut accounts, &owner)? else { return Ok(()) };
                 let account = leaf.and_then(|leaf| account_of(&leaf));
                 let root = account.map_or(EMPTY_ROOT_HASH, |account| account.storage_root);

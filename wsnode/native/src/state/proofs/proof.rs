@@ -47,7 +47,8 @@ impl TrialTries<'_> {
     fn proof(mut self, address: Address, slots: &[B256]) -> Result<AccountProof, StateError> {
         let (view, snapshot, tries) = (self.view(), &*self.snapshot, &mut self.tries);
         let hashed_address = keccak256(address);
-        // Of a state known by proofs alone: what is not known is found before its nodes are missed.
+        // In a state known by proofs alone, these reads report unknown values before the tries report missing
+        // nodes.
         view.account(address)?;
         slots.iter().try_for_each(|slot| view.storage(address, (*slot).into()).map(drop))?;
         snapshot.require_nodes(&[(address, slots.iter().map(|slot| (*slot).into()).collect())])?;

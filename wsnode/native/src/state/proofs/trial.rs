@@ -58,8 +58,8 @@ pub fn tries_at(
 }
 
 impl StateReader {
-    /// Return the tries after a block; the time grows with the changes since the committed block, all undone
-    /// in memory.
+    /// Return the tries after a block, in memory. The stored changes after the block are undone first, so the
+    /// time grows with their number. Nothing is written.
     pub fn trial<'a>(
         &'a self,
         block: impl Into<StateAfter<'a>>,
@@ -91,7 +91,7 @@ impl<'s> TrialTries<'s> {
     /// emptied.
     pub fn apply(&mut self, changes: impl IntoIterator<Item = ChangedAccount>) -> Result<B256, StateError> {
         let changes: Vec<_> = changes.into_iter().collect();
-        // Of a trie that is emptied no node is read.
+        // No node of an emptied storage trie is read, so its slots need no proofs.
         let slots = |change: &ChangedAccount| if change.is_emptied { 0 } else { change.slots.len() };
         let values = changes.iter().map(|change| (change.address, &change.slots[..slots(change)]));
         require_nodes(&self.snapshot, values)?;
@@ -128,7 +128,8 @@ fn require_nodes<'c>(
     }
     let values: Vec<_> =
         changes.map(|(address, slots)| (address, slots.iter().map(|(slot, _)| *slot).collect())).collect();
-    // A run that goes on without values may find more of them by the nodes that are known.
+    // Within `collecting_misses` the run continues, because it may find further unknown values by the known
+    // nodes.
     known_or(snapshot.require_nodes(&values), ())
 }
 
@@ -137,7 +138,8 @@ fn require_nodes<'c>(
 /// For a proved state a missing node becomes the error `Unproved`.
 fn moved(snapshot: &Snapshot<'_>, applied: Result<B256, TrieError>) -> Result<B256, StateError> {
     match applied {
-        // Where a branch loses a child, the root depends on a sibling that no proof needs to show.
+        // If a branch loses a child, the root depends on the child's sibling, which no proof needs to
+        // contain.
         Err(TrieError::Missing(_)) if snapshot.is_proved => {
             Err(StateError::Unproved("root of the state that follows"))
         }

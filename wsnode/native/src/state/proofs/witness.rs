@@ -49,7 +49,7 @@ impl StateReader {
         let rows = tries.rows();
         let nodes =
             RecordedNodes { changed: changed_rows(rows), store: &bounded, bounds, read: RefCell::default() };
-        // Begun anew, so that every node they use is read.
+        // New tries have no nodes in memory, so every node that they use is read and recorded.
         let mut tries = StateTries::new(before);
         if before != EMPTY_ROOT_HASH {
             nodes.node(None, &Nibbles::default())?;
@@ -160,7 +160,7 @@ fn change(address: Address, account: &BundleAccount) -> Option<AccountChange> {
         true => Account::update(account.info.as_ref().map(Account::from)),
         false => AccountUpdate::Unchanged,
     };
-    // The storage of an account that is gone goes with it, unread.
+    // The storage of a removed account is removed with it, without reading its nodes.
     let slots =
         if matches!(update, AccountUpdate::Removed) { Vec::new() } else { slots(account, is_emptied) };
     (is_changed || !slots.is_empty()).then_some(AccountChange { hashed_address, update, is_emptied, slots })

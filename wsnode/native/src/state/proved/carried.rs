@@ -46,7 +46,7 @@ impl ProvedStore {
         let (mut found, mut others) = (Vec::new(), Vec::new());
         let txn = self.read()?;
         for miss in wanted {
-            // Of a value that is known the storage root is lacking, which no list has.
+            // If the value is known, only its storage root is missing, which no access list contains.
             let is_known = self.value(&txn, &state_root, miss)?.is_some();
             match if is_known { None } else { self.value_after(&txn, &lists, &roots, miss)? } {
                 Some(value) => found.push((*miss, value)),

@@ -83,7 +83,7 @@ impl ProvedStore {
             path: path.to_owned(),
             names: TABLES.map(String::from).to_vec(),
             writer: true,
-            // What a power cut loses is fetched again.
+            // Values that a power failure destroys are fetched again.
             durability: Durability::NoMetaSync,
             map_size: limit,
             grows: false,

@@ -115,7 +115,7 @@ fn the_root_of_the_next_block_is_known_without_it() {
     let mut chain = Chain::new(&folder.0, 23);
     let bundles: Vec<_> = (0..60).map(|_| chain.advance()).collect();
     chain.store.commit().unwrap();
-    // What the writer has not committed does not matter.
+    // The uncommitted block must not change the roots that the reader computes.
     chain.advance();
     let reader = chain.store.reader();
     for (number, bundle) in bundles.iter().enumerate() {
@@ -210,7 +210,7 @@ fn blocks_go_on_while_others_are_written() {
             assert!(matches!(chain.store.stage(), Err(StateError::Uncommitted { .. })));
             go_on(&mut chain);
             if chain.numbers.below(4) == 0 {
-                // The transaction fails: the head is the one before.
+                // The transaction has failed here, so the head is the last committed block.
                 chain.store.discard_uncommitted().unwrap();
                 chain.model.clone_from(&committed);
                 chain.check_latest();

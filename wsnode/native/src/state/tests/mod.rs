@@ -101,7 +101,8 @@ impl Chain {
         let transactions: Vec<u64> = (0..1 + self.numbers.below(6)).map(|_| self.numbers.next()).collect();
         let count = if between { transactions.len() } else { 1 };
         let mut bundle = BundleState::default();
-        // Each root in between needs the bundle so far, which needs the store's view dropped: begin again.
+        // Each intermediate root needs the bundle of the transactions so far. Taking it drops the store's
+        // view, so the execution begins again.
         for known in 0..count {
             let known = if between { known + 1 } else { transactions.len() };
             after = self.head().clone();

@@ -35,7 +35,7 @@ fn a_reader_follows_a_writer_whose_map_grows() {
     chain.advance();
     chain.store.commit().unwrap();
     assert!(chain.store.environment.file_size().unwrap() > SMALL_MAP as u64);
-    // The reader finds the file with its content.
+    // The file is renamed into place, so that the reader finds it with its content.
     std::fs::write(folder.0.join("draft"), chain.store.head().state_root).unwrap();
     std::fs::rename(folder.0.join("draft"), folder.0.join("grown")).unwrap();
     assert!(reader.wait().unwrap().success());

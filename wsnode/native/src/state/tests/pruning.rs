@@ -58,7 +58,7 @@ fn states_from_the_first_on_are_what_they_were_through_commits_and_unwinding() {
                 chain.model.truncate(back as usize + 1);
                 chain.fork += 1;
             }
-            // Some slices, or all there is to do, or nothing.
+            // The number of slices is random, so pruning is complete, cut short, or has hardly begun.
             first = first.max(chain.number().saturating_sub(2 + chain.numbers.below(9)));
             let slices = chain.numbers.below(40);
             chain.store.prune(first, 1).unwrap();
@@ -68,7 +68,7 @@ fn states_from_the_first_on_are_what_they_were_through_commits_and_unwinding() {
             check_from(&chain, first);
             chain.check_latest();
         }
-        // What another process finds is complete, too.
+        // A process that opens the store after an interrupted pruning must find complete states, too.
         let Chain { store, model, numbers, fork } = chain;
         drop(store);
         let store = opened(&folder.0, true, 1 << 30).unwrap();
@@ -86,7 +86,7 @@ fn what_is_stored_stops_growing() {
     let mut most = [0; 2];
     for number in 1..=900 {
         chain.advance();
-        // Only what the latest blocks left behind is looked at.
+        // Only rows of the latest blocks are checked, so older models are emptied.
         chain.model.iter_mut().rev().nth(20).map(std::mem::take);
         chain.store.commit().unwrap();
         let first = chain.number().saturating_sub(10);
@@ -132,7 +132,7 @@ fn old_hashes_go_when_no_block_can_read_them() {
         Err(StateError::NoHistory { requested: 499, earliest: 500, latest: 600 })
     ));
     drop(store);
-    // The next process begins with the genesis block again.
+    // The next process initialises the genesis block again.
     let mut store = opened(&folder.0, true, 1 << 30).unwrap();
     store.init_genesis(hash(0, 0), nobody).unwrap();
     assert_eq!(store.unwind(500, None).unwrap().number, 500);

@@ -60,7 +60,8 @@ impl<'s> LatestView<'s> {
 
     fn snapshot(&self) -> Result<&Snapshot<'s>, StateError> {
         if self.snapshot.get().is_none() {
-            // Nothing else sets the cell between these lines: it is not shared between threads.
+            // No other thread can set the `OnceCell` between these lines, because it is not shared between
+            // threads.
             let snapshot = self.store.environment.read()?;
             return Ok(self.snapshot.get_or_init(|| snapshot));
         }

@@ -81,7 +81,7 @@ fn changes_of(snapshot: &Snapshot<'_>, patches: &[AccountPatch]) -> Result<(Delt
         let address = patch.address;
         let account = snapshot.account_at(&address, LATEST)?;
         let changed = patched(patch, account);
-        // All slots of an account are a walk, which few patches need.
+        // A list of all slots of an account takes a walk through the table, which few patches need.
         let needs_all = patch.replaces_storage || is_empty(&changed);
         if needs_all {
             snapshot.require_listed(&address)?;
@@ -117,7 +117,7 @@ fn patched(patch: &AccountPatch, account: Option<Account>) -> Account {
     Account {
         nonce: patch.nonce.unwrap_or(account.nonce),
         balance: patch.balance.unwrap_or(account.balance),
-        // The hash of no code is that of no bytes.
+        // Removed code is empty code here, and its hash is `KECCAK_EMPTY`.
         code_hash: patch.code.as_ref().map_or(account.code_hash, keccak256),
     }
 }

@@ -70,7 +70,7 @@ fn first_hash(number: u64) -> u64 {
 }
 
 fn forget_hashes(txn: &mut WriteTxn<'_>, tables: &Tables, number: u64) -> Result<(), StateError> {
-    // The genesis block's row says what the store was begun with.
+    // The row of block 0 is kept, because `genesis_hash` reads the chain of the store from it.
     let (first, last) = (1u64.to_be_bytes(), first_hash(number).to_be_bytes());
     tables.hashes.delete_range(txn, &(Bound::Included(&first[..]), Bound::Excluded(&last[..])))?;
     Ok(())

@@ -57,7 +57,8 @@ impl StateStore {
     /// Blocks can be applied and sealed on top meanwhile. Fail with `Uncommitted` if an earlier change is
     /// neither settled nor discarded.
     pub fn stage(&mut self) -> Result<Option<Staged>, StateError> {
-        // The tries must stand at the last sealed block.
+        // The rows are those of the last sealed block, so the changes of an unfinished block are undone
+        // first.
         self.rollback()?;
         let head = self.head();
         if self.staged.is_some() {
@@ -80,7 +81,8 @@ impl StateStore {
     /// Take note that a change was committed.
     pub fn settle(&mut self, staged: &Staged) -> Result<(), StateError> {
         match &staged.effect {
-            // It was discarded before it was committed, or while it was.
+            // The staged change was discarded before or during its commit, so the state in memory no longer
+            // matches the file.
             CommitEffect::Sealed(count, _) if self.staged != Some(*count) => self.discard_uncommitted(),
             CommitEffect::Sealed(count, head) => {
                 self.sealed.drain(..*count);

@@ -45,7 +45,7 @@ fn instructed(sum: u32, bytes: &[u8]) -> u32 {
     for word in words {
         wide = _mm_crc32_u64(wide, u64::from_le_bytes(*word));
     }
-    // The upper half is zero.
+    // `_mm_crc32_u64` leaves the upper half zero.
     let mut sum = wide as u32;
     for byte in rest {
         sum = _mm_crc32_u8(sum, *byte);
@@ -59,7 +59,7 @@ mod tests {
 
     #[test]
     fn sums_are_those_of_the_standard() {
-        // RFC 3720, appendix B.4, and the check value of the catalogue of CRCs.
+        // The examples are those of RFC 3720, appendix B.4, and the check value of the catalogue of CRCs.
         let ascending: Vec<u8> = (0..32).collect();
         let examples: [(&[u8], u32); 4] = [
             (&[0; 32], 0x8a91_36aa),

@@ -10,7 +10,7 @@ extern "C" {
 /// Other faults of the process go to the handlers that were there before.
 pub fn catch() {
     #[cfg(target_os = "linux")]
-    // SAFETY: the call only installs handlers, once.
+    // SAFETY: the function only installs signal handlers, and only once.
     unsafe {
         wsnode_store_catch_faults();
     }

@@ -44,8 +44,8 @@ impl PageBounds {
 
 /// Return the size in bytes of overflow pages behind their header, where `content` points; 0 for other pages.
 fn overflow_size(content: *const u8, page_size: usize) -> usize {
-    // SAFETY: `content` is behind the header of a page that LMDB has found in the file; the header is aligned as
-    // the page is.
+    // SAFETY: `content` is directly behind the header of a page that LMDB has found in the file, so the
+    // header is in the same page.
     let (flags, pages) = unsafe {
         let header = content.sub(HEADER);
         (header.add(FLAGS).cast::<u16>().read_unaligned(), header.add(PAGES).cast::<u32>().read_unaligned())
@@ -80,7 +80,7 @@ mod tests {
         assert!(!is_inside(100, PAGE - 99));
         assert!(is_inside(HEADER, 2 * PAGE - HEADER));
         assert!(!is_inside(HEADER, 2 * PAGE - HEADER + 1));
-        // The second page has no such header.
+        // The second overflow page has no header of its own.
         assert!(!is_inside(PAGE + HEADER, PAGE));
         assert!(!bounds.has_value(&overflow(2, 0x02).0[HEADER..2 * PAGE]));
     }

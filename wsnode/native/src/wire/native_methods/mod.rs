@@ -55,8 +55,8 @@ pub enum NativeMethod {
 }
 
 impl NativeMethod {
-    /// Return the method with this name, or None. The limits of `eth_call` are its gas, as a multiple of a
-    /// block's gas limit, and its work in jumps.
+    /// Return the method with this name, None if it is unknown or `limits` do not fit it. `eth_call` has two:
+    /// its gas as a multiple of a block's gas limit, and its work in jumps of the EVM. Others have none.
     pub fn named(name: &str, limits: &[u64]) -> Option<Self> {
         match (name, limits) {
             ("eth_call", &[gas_blocks, budget]) => Some(Self::Call(CallLimits { gas_blocks, budget })),
@@ -189,7 +189,8 @@ impl<'s, 'm> HeadSnapshot<'s, 'm> {
 
     fn view_after(&mut self, number: u64) -> Option<HistoryView<'m>> {
         let hash = self.chain.block_hash(self.txn, number).ok()??;
-        // Not a separate snapshot: enlarging the map waits for this one to end.
+        // The view shares the snapshot of `latest`. A separate snapshot might have to enlarge the map, which
+        // waits for this snapshot to end.
         self.latest()?.after(BlockNumHash { number, hash }).ok()
     }
 }

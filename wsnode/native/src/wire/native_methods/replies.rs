@@ -238,7 +238,7 @@ impl<'a, 's, 'm> Replies<'a, 's, 'm> {
         }
         self.was_slow = read.may_be_slow();
         let mut text = Writer::new(std::mem::take(result));
-        // What panics here panics for the method too, which reports it.
+        // After a panic the call is left to Python, whose method panics, too, and reports it.
         let write = AssertUnwindSafe(|| snapshot.write(read, call.params, &mut text));
         let is_written = catch_unwind(write).unwrap_or(false);
         *result = text.into_text();

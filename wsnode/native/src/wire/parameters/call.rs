@@ -72,7 +72,8 @@ fn set(message: &mut Message, name: &[u8], value: &[u8]) -> Option<CallMember> {
             message.value = quantity(value)?;
             CallMember::Value
         }
-        // Both at once may contradict each other.
+        // `data` and `input` share a bit, so a call with both is refused here: they may contradict each
+        // other.
         b"data" | b"input" => {
             message.input = Bytes::from(hex::decode(digits(value)?).ok()?);
             CallMember::Input

@@ -17,7 +17,7 @@ pub fn block(text: &[u8]) -> Option<Option<u64>> {
 
 /// Return the digits after the prefix `0x`.
 pub fn digits(text: &[u8]) -> Option<&[u8]> {
-    // What reads the digits would pass over a second prefix.
+    // The decoder of the digits would skip a second prefix.
     text.strip_prefix(b"0x").filter(|digits| !digits.starts_with(b"0x"))
 }
 
@@ -35,7 +35,8 @@ pub fn hash(text: &[u8]) -> Option<B256> {
     Some(hash)
 }
 
-/// Return a number of at most 256 bits, written without leading zeros.
+/// Return the number written as `0x` and at most 64 hexadecimal digits without leading zeros, None for any
+/// other text.
 pub fn quantity(text: &[u8]) -> Option<U256> {
     let digits = digits(text)?;
     (digits.len() == 1 || !digits.starts_with(b"0")).then(|| number(digits))?

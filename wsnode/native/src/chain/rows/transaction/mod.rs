@@ -29,7 +29,8 @@ impl StoredTransaction for TxEnvelope {
     }
 }
 
-// Few transactions of a block are made by the protocol: a box around the others would cost more than it saves.
+// Few transactions of a block are system transactions, so a box around the signed ones would cost more than
+// it saves.
 #[expect(clippy::large_enum_variant)]
 #[derive(Debug, Clone)]
 pub enum Transaction {

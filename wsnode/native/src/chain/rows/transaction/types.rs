@@ -177,7 +177,7 @@ pub const TYPES: [SystemType; 9] = [
         members: Ok(&[("chainId", AMOUNT), ("input", Bytes)]),
         recipient: Some(ARBOS),
     },
-    // No family has it.
+    // No chain family accepts this type. Its row only gives the reason for refusing it.
     SystemType {
         kind: 0x78,
         name: "classic",

@@ -63,7 +63,7 @@ impl PayloadMembers {
     }
 
     fn version(&self) -> Result<Version, String> {
-        // Each version has the members of those before it.
+        // Each version also has the members of the versions before it.
         let versions: [(Version, &[(&str, bool)]); 3] = [
             (Version::Shanghai, &[("withdrawals", self.withdrawals.is_some())]),
             (
@@ -189,7 +189,7 @@ read_from_text! {
 }
 
 fn digits(text: &str) -> Option<&str> {
-    // The library would take a second prefix.
+    // `hex::decode` would skip a second prefix.
     text.strip_prefix("0x").filter(|digits| !digits.starts_with("0x"))
 }
 

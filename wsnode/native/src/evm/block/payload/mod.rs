@@ -141,7 +141,7 @@ fn verify_structure(encoded: &[u8], transactions: usize) -> Result<(), RuleViola
 /// Return the length of the block's RLP, in bytes.
 fn size(header: &Header, envelopes: &[&[u8]], withdrawals: Option<&Vec<Withdrawal>>) -> usize {
     let list = |payload_length| alloy_rlp::Header { list: true, payload_length }.length_with_payload();
-    // A typed transaction lies in a block as a string, a legacy one as the list that it is.
+    // In a block, a typed transaction is a string, and a legacy transaction is a list.
     let transactions = envelopes.iter().map(|bytes| match bytes.first() {
         Some(first) if *first < 0xc0 => bytes.length(),
         _ => bytes.len(),

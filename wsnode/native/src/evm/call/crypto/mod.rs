@@ -25,7 +25,7 @@ pub struct InterruptibleCrypto;
 /// Install the interruptible cryptography for all precompiled contracts. Call this before the first contract
 /// runs.
 pub fn install() {
-    // Whoever else has called this has installed the same.
+    // The result is ignored: an earlier call of this function has installed the same cryptography.
     install_crypto(InterruptibleCrypto);
 }
 

@@ -32,7 +32,7 @@ pub fn power(base: &[u8], exponent: &[u8], modulus: &[u8]) -> Result<Vec<u8>, Pr
         if !should_continue() {
             break;
         }
-        // 256 to the power of the number of digits.
+        // `shift` is 256 to the power of the number of digits.
         let mut shift = vec![0; digits.len() + 1];
         shift[0] = 1;
         let shifted = BigUint::from_bytes_be(&DefaultCrypto.modexp(&power, &shift, modulus)?);

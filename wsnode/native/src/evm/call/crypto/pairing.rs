@@ -16,7 +16,7 @@ const PAIRS: usize = 16;
 pub fn bn254(pairs: &[(&[u8], &[u8])]) -> Result<bool, PrecompileHalt> {
     let points = |&(first, second): &(&[u8], &[u8])| {
         let [x, y] = fields(first)?;
-        // The imaginary part comes first.
+        // The imaginary part comes first in the encoding (EIP-197).
         let [x1, x0, y1, y0] = fields(second)?;
         let second = point::<ark_bn254::g2::Config>(ark_bn254::Fq2::new(x0, x1), ark_bn254::Fq2::new(y0, y1));
         Some((point::<ark_bn254::g1::Config>(x, y)?, second?))
@@ -50,7 +50,8 @@ fn product<E: Pairing, P>(
         let (mut first, mut second) = (Vec::with_capacity(PAIRS), Vec::with_capacity(PAIRS));
         for (index, pair) in some.iter().enumerate() {
             let Some((one, other)) = points(pair) else {
-                // It was right for revm and wrong here: then revm computes the whole product.
+                // `check` returns the error of the pair that `points` refused. If revm accepts the pair, revm
+                // computes the whole product.
                 return check(&some[index..=index]).and_then(|_| check(pairs));
             };
             // The pairing with the point at infinity is one.

@@ -70,7 +70,7 @@ fn powers_in_steps_have_the_same_result() {
         (number(1100, 7), vec![0; 500], number(1024, 9)),
         (number(1100, 7), [vec![0; 300], number(9, 1)].concat(), vec![1]),
         (number(1100, 7), number(300, 1), vec![0; 1024]),
-        // Numbers of which a single square is long.
+        // A single square of these numbers already takes long.
         (number(9000, 3), number(3, 1), number(8999, 4)),
         (number(20, 3), vec![2], number(8200, 5)),
         (number(8200, 3), number(40, 7), number(32, 5)),
@@ -89,7 +89,7 @@ fn powers_in_steps_have_the_same_result() {
 #[test]
 fn pairings_in_steps_have_the_same_result() {
     let mut pairs: Vec<_> = (1..20).flat_map(bn_pairs).collect();
-    // The point at infinity.
+    // The last two pairs each contain a point at infinity.
     pairs.push((vec![0; 64], pairs[0].1.clone()));
     pairs.push((pairs[0].0.clone(), vec![0; 128]));
     let check = |pairs: &[(Vec<u8>, Vec<u8>)]| {
@@ -180,7 +180,7 @@ fn nothing_long_goes_on_once_nobody_waits() {
         assert_eq!(state, untouched);
         let number = vec![0xff; 20_000];
         assert!(InterruptibleCrypto.modexp(&number, &number, &number).is_ok());
-        // One square of it.
+        // A single square of this number takes long.
         let number = vec![0xff; 16_000_000];
         assert!(InterruptibleCrypto.modexp(&number, &[2], &number).is_ok());
         let [(one, two), _] = bn_pairs(3);

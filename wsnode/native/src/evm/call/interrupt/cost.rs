@@ -51,7 +51,8 @@ pub fn of_precompile<C: ContextTr>(address: &Address, inputs: &CallInputs, conte
         0x04 => Some(length / 64),
         0x06 => Some(500),
         0x09 => Some(of_compression(&inputs.input.as_bytes(context))),
-        // Modular exponentiation, pairings, all on BLS curves, and P-256.
+        // Modular exponentiation, pairings (0x0a checks a KZG proof by one), all contracts on BLS12-381, and
+        // P-256.
         0x05 | 0x08 | 0x0a..=0x11 | 0x100 => None,
         _ => Some(0),
     }

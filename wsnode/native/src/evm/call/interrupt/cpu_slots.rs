@@ -41,7 +41,7 @@ impl CpuSlots {
     }
 
     fn queue(&self) -> MutexGuard<'_, Queue> {
-        // Nothing that panics happens while it is locked.
+        // No code panics while it holds this lock, so the queue is intact.
         self.queue.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -168,7 +168,7 @@ mod tests {
     #[test]
     fn a_run_takes_turns_once_it_lasts_and_gives_way_to_those_that_wait() {
         let cpu_slots = CpuSlots::new(1);
-        // However late this thread goes on, the slice of this lease is not over.
+        // The lease begins in one hour, so its time slice cannot end however late this thread continues.
         let mut lease = CpuLease { since: Instant::now() + Duration::from_hours(1), has_slot: false };
         lease.yield_on(&cpu_slots);
         assert!(!lease.has_slot);

@@ -140,7 +140,7 @@ impl WorkBudget {
         let mut frames = self.frames.borrow_mut();
         let charged = self.charged.get();
         frames.truncate(depth + 1);
-        // A frame without a check so far has its whole gas.
+        // A frame that has not been checked yet counts as having its whole gas.
         frames.resize(depth + 1, (limit, charged));
         let (had, charged_then) = frames[depth];
         let used = had.saturating_sub(remaining).saturating_sub(charged - charged_then);
@@ -223,13 +223,13 @@ mod tests {
         let left = || work_budget.remaining.get();
         assert!(work_budget.charge_gas(1, 100_000, 100_000 - 3200, 0));
         assert_eq!(left(), 900);
-        // A call that is checked, and ends.
+        // The gas of a nested call that is checked is not charged again in its caller.
         assert!(work_budget.charge_gas(2, 50_000, 50_000 - 3200, 0));
         assert!(work_budget.charge_gas(2, 50_000, 50_000 - 6400, 0));
         assert_eq!(left(), 700);
         assert!(work_budget.charge_gas(1, 100_000, 100_000 - 3200 - 6400, 0));
         assert_eq!(left(), 700);
-        // One that ends without a look shows in its caller's gas.
+        // The gas of a nested call that ends without a check is charged in its caller.
         assert!(work_budget.charge_gas(1, 100_000, 100_000 - 3200 - 6400 - 16_000, 0));
         assert_eq!(left(), 200);
         assert!(!work_budget.charge_gas(1, 100_000, 0, 0));

@@ -15,7 +15,7 @@ use crate::evm::environment::rules_of;
 /// Return the rewards in wei, the block's own first; an empty list for a block without rewards.
 pub fn rewards(spec: &ChainSpec, (header, body): Rows<'_>) -> Result<Vec<RewardAction>, Error> {
     let header: Header = HeaderRow::new(header)?.header()?;
-    // The state of a genesis is given, not earned.
+    // A genesis block pays no reward: its balances are given by the genesis file.
     let base = base_block_reward(rules_of(spec, &header), header.number).filter(|_| header.number > 0);
     let Some(base) = base else { return Ok(Vec::new()) };
     let ommers = BodyRow::new(body)?.ommers()?;

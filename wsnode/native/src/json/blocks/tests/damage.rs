@@ -47,7 +47,7 @@ fn damage(row: &mut Vec<u8>, random: &mut Random) {
     let length = row.len();
     match random.below(3) {
         0 => row.truncate(random.below(length)),
-        // The numbers at the front steer every later read.
+        // The numbers at the beginning of a row determine where every later read takes place.
         1 => row[random.below(length.min(64))] = random.number() as u8,
         _ => row[random.below(length)] ^= 1 << random.below(8),
     }
