@@ -155,8 +155,9 @@ def locate_logs(
 ) -> tuple[list[tuple[int, Sequence[int]]], int]:
     """Return (block number, ascending indices of logs in the block) for at most `most` canonical blocks.
 
-    Each item of `positions` from index `start` on is added to `base`: the sum is the number of a log. The items
-    are ascending, in the bytes of an `array("I")`. The second result is the index of the first item not used.
+    Each item of `positions` from index `start` on is added to `base`: the sum is the number of a log. The
+    items are ascending, in the bytes of an `array("I")`. The second result is the index of the first unused
+    item.
 
     Raises:
         CorruptRowError: There is no log of such a number.

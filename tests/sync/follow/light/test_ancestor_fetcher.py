@@ -9,8 +9,8 @@ from typing import Any
 import trio
 from trio_websocket import WebSocketConnection
 
-from tests.families.fast_node import FastNode
-from tests.sync.follow.light.fast_world import following
+from tests.families.fast_node import FIRST, FastNode
+from tests.sync.follow.light.fast_world import BEGINNING, following
 from tests.sync.follow.world import World
 from tests.upstream.providers import Answer, SocketProvider
 
@@ -38,12 +38,21 @@ class GatedProvider(SocketProvider):
 
 @asynccontextmanager
 async def gated(folder: Path) -> AsyncIterator[tuple[World, FastNode, GatedProvider]]:
-    """Run a light follower at the head of a node that makes blocks of Base."""
-    async with following(folder, "base", GatedProvider) as (world, node):
+    """Run a light follower at the head of a node that makes blocks of Base.
+
+    Its window ends with the node's first block, and is full: nothing else asks for blocks meanwhile.
+    """
+    async with following(folder, "base", GatedProvider, window=BEGINNING) as (world, node):
         provider = node.provider
         assert isinstance(provider, GatedProvider)
         await world.until(lambda: world.hub.head == node.head)
+        await world.until(lambda: earliest(world) == FIRST)
         yield world, node, provider
+
+
+def earliest(world: World) -> int:
+    with world.chain.snapshot() as view:
+        return view.earliest
 
 
 def asked_for(provider: SocketProvider, method: str) -> int:
