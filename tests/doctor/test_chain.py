@@ -149,11 +149,12 @@ def test_a_fault_names_the_block(data: Path) -> None:
 def test_many_faults_are_counted_and_few_are_kept(data: Path, tmp_path: Path) -> None:
     shutil.copytree(data, tmp_path / "copy")
     bogus = [bytes([number]) * 8 for number in range(1, 100)]
-    change(
-        tmp_path / "copy/eth/chain",
-        TABLES,
-        lambda writer: [writer.put(HEADERS, key, b"") for key in bogus],
-    )
+
+    def put_all(writer: Writer) -> None:
+        for key in bogus:
+            writer.put(HEADERS, key, b"")
+
+    change(tmp_path / "copy/eth/chain", TABLES, put_all)
     found = examine(tmp_path / "copy", Silence())["eth"]
     assert len(found.faults["headers"]) == MAX_SHOWN
     assert not found.is_sound
