@@ -79,7 +79,7 @@ def served_options(command: Callable[..., Any]) -> Callable[..., Any]:
 
 
 class DevelopmentOptions(TypedDict):
-    """Settings from the options of both commands."""
+    """Settings that `wsnode demo` and `wsnode dev` both parse from their options."""
 
     address: ListenAddress
     data: Path | None

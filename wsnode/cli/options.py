@@ -67,7 +67,9 @@ class Commands(click.Group):
 
 
 class Url(click.ParamType[str], ABC):
-    """Type of URLs of one kind; an invalid URL is not shown, since it may hold a key or a password."""
+    """Type of an option's value: a URL of the kind that a subclass checks. An error does not repeat an
+    invalid URL, since it may contain a key or a password.
+    """
 
     name = "URL"
 
@@ -93,7 +95,7 @@ class Url(click.ParamType[str], ABC):
 
 
 class NodeUrl(Url):
-    """Type of URLs of nodes."""
+    """Type of an option's value: the URL of another node."""
 
     def check(self, value: str) -> None:
         from wsnode.upstream.address import UpstreamAddress
@@ -102,7 +104,7 @@ class NodeUrl(Url):
 
 
 class JournalUrl(Url):
-    """Type of URLs of journals."""
+    """Type of an option's value: the URL of a journal, the log of a chain's changes in Redis."""
 
     def check(self, value: str) -> None:
         from wsnode.cluster.address import JournalAddress
@@ -111,7 +113,9 @@ class JournalUrl(Url):
 
 
 class ChainName(click.ParamType[str]):
-    """Type of names of known chains."""
+    """Type of an option's value: the name of a public chain in wsnode's table of networks, or of a Starknet
+    chain.
+    """
 
     name = "name"
 
@@ -131,7 +135,7 @@ class ChainName(click.ParamType[str]):
 
 
 class StarknetChainId(click.ParamType[str]):
-    """Type of ids of Starknet chains, in text or in hex."""
+    """Type of an option's value: the id of a Starknet chain, as text or in hex."""
 
     name = "name"
 
@@ -150,7 +154,7 @@ class StarknetChainId(click.ParamType[str]):
 
 
 class WindowLength(click.ParamType[int | str]):
-    """Type of a window: a number of blocks, or a time such as `2h`."""
+    """Type of an option's value: the number of recent blocks to keep, or their age, such as `2h`."""
 
     name = "blocks"
 

@@ -36,9 +36,8 @@ def announce_head(head: object) -> None:
 
 
 class PassingLine:
-    """Line at the bottom of a terminal, replaced by the next one; nothing without a terminal.
-
-    Meanwhile the first interruption (control-C) only requests the end; the second one ends the process.
+    """Status line at the bottom of a terminal, overwritten by each new text; without a terminal nothing is
+    shown. While it is open, the first SIGINT only sets `is_interrupted`, and the second one ends the process.
     """
 
     def __init__(self, stream: TextIO) -> None:
@@ -177,7 +176,7 @@ def shown_parts() -> Iterator["OutputLines | ProgressBars"]:
 
 
 class OutputLines:
-    """Progress as a line every few seconds."""
+    """Display of progress for output without a terminal: a line at most every 5 seconds."""
 
     def __init__(self, stream: TextIO) -> None:
         self._stream = stream
@@ -191,7 +190,7 @@ class OutputLines:
 
 
 class ProgressBars:
-    """Progress as a bar for each part."""
+    """Display of progress on a terminal: a bar that begins again with each part of the work."""
 
     def __init__(self, bars: "Progress") -> None:
         self._bars = bars

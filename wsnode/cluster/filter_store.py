@@ -21,7 +21,9 @@ Answer = TypeVar("Answer")
 
 
 class FilterBackend(Protocol):
-    """Store of filters; every method raises JournalUnavailableError."""
+    """Store of the nodes' shared polled filters, implemented by `RedisJournal`; every method raises
+    JournalUnavailableError.
+    """
 
     async def add_filter(self, identity: str, new: StoredFilter, seconds: float, room: FilterQuota) -> None:
         """Keep a filter until `seconds` after its last poll.
@@ -48,9 +50,8 @@ OpenStore = Callable[[], AbstractAsyncContextManager[FilterBackend]]
 
 
 class RedisFilterStore:
-    """Filters that all nodes share; implements `FilterStore`, and `run` has to be running.
-
-    A filter lasts `seconds` without a poll.
+    """Store in Redis of polled filters (eth_newFilter), shared by all nodes of a chain: implements
+    `FilterStore`, and works while `run` is running. A filter is removed `seconds` after its last poll.
     """
 
     def __init__(self, open_store: OpenStore, seconds: float) -> None:

@@ -13,7 +13,9 @@ LEASE_SECONDS: Final = 5.0
 
 
 class JournalUnavailableError(Exception):
-    """Error of a journal that cannot be reached or refuses a request; it may be there again later."""
+    """Error of a request to a journal: it cannot be reached, or refuses the request; a later request may
+    succeed. `place` is its address without secrets, `reason` the cause.
+    """
 
     def __init__(self, place: str, reason: str) -> None:
         super().__init__(f"the journal at {place} cannot be reached: {reason}")
@@ -21,7 +23,9 @@ class JournalUnavailableError(Exception):
 
 
 class CorruptKeyError(JournalUnavailableError):
-    """Error of a key of the journal that no writer has written; an operator has to delete it."""
+    """Error of a Redis key of the journal with a value from another program; an operator has to delete it.
+    `key` is its name.
+    """
 
     def __init__(self, place: str, key: str) -> None:
         super().__init__(place, f"its key {key} was not written by a writer of the journal: delete that key")
@@ -30,7 +34,9 @@ class CorruptKeyError(JournalUnavailableError):
 
 
 class LeaseHeldError(Exception):
-    """Error of a claim while another process writes the journal."""
+    """Error of a process that claims the lease for writing a journal while another process has it; `holder`
+    is the name of that process.
+    """
 
     def __init__(self, holder: str) -> None:
         super().__init__(f"the journal is written by {holder}")
@@ -38,7 +44,9 @@ class LeaseHeldError(Exception):
 
 
 class LeaseLostError(Exception):
-    """Error of a lease that has expired, or is another process's by now."""
+    """Error of a write with a lease that has expired or has passed to another process; `lease` is the lost
+    one.
+    """
 
     def __init__(self, lease: "Lease") -> None:
         super().__init__(f"the lease of epoch {lease.epoch} is lost")
@@ -46,7 +54,10 @@ class LeaseLostError(Exception):
 
 
 class TipMovedError(Exception):
-    """Error of a last record that is not the writer's: records are lost, or of another writer."""
+    """Error of a write to a journal whose last record is not the one last written by this process: records
+    were lost, or another process has written. The fields are ids of records: `expected` and `found`, None for
+    an empty journal.
+    """
 
     def __init__(self, expected: RecordId | None, found: RecordId | None) -> None:
         super().__init__(f"the journal ends at {found}, not at {expected}")
@@ -54,7 +65,9 @@ class TipMovedError(Exception):
 
 
 class UnrelatedJournalError(Exception):
-    """Error of a journal of which no block is known here."""
+    """Error of a journal without any block known to this node's chain; `tip` is the block at the journal's
+    end.
+    """
 
     def __init__(self, tip: Head) -> None:
         super().__init__(
@@ -65,7 +78,9 @@ class UnrelatedJournalError(Exception):
 
 
 class Lease(msgspec.Struct, frozen=True):
-    """Right to write the journal until it expires; its epoch is never given to another process."""
+    """Exclusive right of one process, the `holder`, to write a journal until it expires. `epoch` is the
+    number of the lease, never used for another process.
+    """
 
     holder: str
     """Name of the writer's process."""
@@ -85,9 +100,8 @@ class JournalLimits(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Journal(Protocol):
-    """Records of one chain, each linked to the one before.
-
-    Every method raises JournalUnavailableError.
+    """Log in Redis of one chain's changes, written by one process and read by the others; each record names
+    its predecessor. Implemented by `RedisJournal`; every method raises JournalUnavailableError.
     """
 
     place: str

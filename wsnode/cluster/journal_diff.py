@@ -43,7 +43,7 @@ a block has at most 8 MiB.
 
 
 class JournalStep(msgspec.Struct, frozen=True):
-    """Change of a chain, and the chain's state after it."""
+    """Change to publish as one record of the journal, and the chain's state after it."""
 
     change: Change
     after: ChainState
@@ -52,7 +52,7 @@ class JournalStep(msgspec.Struct, frozen=True):
 
 
 class ChainOrigin(msgspec.Struct, frozen=True):
-    """Properties of a chain that no snapshot has."""
+    """Properties of a chain that are constant and not read from its snapshots."""
 
     chain_id: int
     """Chain id in the genesis file."""
@@ -103,7 +103,9 @@ def next_steps(
 
 
 class _JournalDiff:
-    """Steps to a snapshot, and the state after the last one."""
+    """Changes from the journal's last state to a snapshot of the chain, generated in order; it keeps the
+    state after the last generated change.
+    """
 
     def __init__(self, view: Snapshot, origin: ChainOrigin, state: ChainState) -> None:
         self._view = view
@@ -250,9 +252,8 @@ def _size(change: Change) -> int:
 
 
 class EthereumSource:
-    """Chain of the eth family to publish.
-
-    With `is_development`, no other process makes the chain, so it is published even where it has moved back.
+    """Ethereum chain whose changes a process publishes to a journal. With `is_development`, this process
+    alone makes the chain, so it is published even if its head has moved back.
     """
 
     def __init__(self, chain: Chain, *, is_development: bool) -> None:

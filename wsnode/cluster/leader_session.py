@@ -39,7 +39,9 @@ RECORDS_BACK: Final = 8
 
 
 class StaleLeaderError(Exception):
-    """Error of a store behind the journal: publishing it would only take readers back."""
+    """Error of a process with the lease, but without the journal's last block: its older head would only roll
+    readers back. `head` is its chain's head, `tip` the journal's.
+    """
 
     def __init__(self, head: Head, tip: Head) -> None:
         super().__init__(
@@ -49,7 +51,9 @@ class StaleLeaderError(Exception):
 
 
 class LeaderReport(msgspec.Struct):
-    """Progress of the writer of a journal, for metrics."""
+    """Progress of the process in writing a journal, for metrics and `wsnode_status`: counts since its start,
+    and the last record.
+    """
 
     is_leading: bool = False
     epoch: int = 0
@@ -64,7 +68,9 @@ class LeaderReport(msgspec.Struct):
 
 
 class PublishedChain:
-    """Chain that is published, with the common parts of all leader sessions of its process."""
+    """Chain that a process publishes, with the data common to its successive leases: the process's name and
+    its report.
+    """
 
     def __init__(self, source: EthereumSource, holder: str) -> None:
         self.source = source
@@ -73,7 +79,9 @@ class PublishedChain:
 
 
 class LeaderSession:
-    """Session of a writer: its lease, and the end of the journal as it has left it."""
+    """Session of a journal's writer, from getting the lease to losing it: the lease, and the last record as
+    this process wrote it.
+    """
 
     def __init__(
         self, published: PublishedChain, journal: Journal, lease: Lease, tip: Record | None, began: float

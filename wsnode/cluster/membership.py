@@ -25,7 +25,10 @@ MAX_NODES: Final = 1000
 
 
 class ClusterNode(msgspec.Struct, frozen=True):
-    """Announcement of a node; only its URL is used, and nothing is believed."""
+    """Announcement of a node in the shared directory: its process's name, its HTTP URL, and the number and
+    hash of its head, with number -1 before the first block. Number and hash only order the nodes, and are not
+    trusted.
+    """
 
     name: str
     """Name of the node's process, which is the name of the lease's holder if it writes the chain."""
@@ -46,7 +49,7 @@ def decode_nodes(texts: Iterable[bytes]) -> Iterator[ClusterNode]:
 
 
 class PresentNodes(msgspec.Struct, frozen=True):
-    """Present nodes, and the name of the one that writes the chain."""
+    """Nodes announced in the directory of a chain, and the process with the lease to write its journal."""
 
     nodes: tuple[ClusterNode, ...] = ()
     writer: str | None = None
@@ -65,7 +68,7 @@ class PresentNodes(msgspec.Struct, frozen=True):
 
 
 class NodeDirectory(Protocol):
-    """Directory in which the nodes of one chain announce themselves."""
+    """Directory in which the nodes of one chain announce themselves, implemented by `RedisJournal`."""
 
     async def meet(self, node: ClusterNode | None) -> PresentNodes:
         """Announce a node unless it is None, and return the present nodes.
@@ -86,9 +89,9 @@ def process_name() -> str:
 
 
 class ClusterMembership:
-    """Membership of this node, under a `name`, among the nodes of a chain; `run` has to be running.
-
-    Without a `url` the other nodes do not learn of this one.
+    """Announcements of this node, under `name`, to the other nodes of its chain, and the last received list
+    of these; works while `run` is running. Without a `url` this node is not announced, and still sees the
+    others.
     """
 
     def __init__(self, chain: Chain, open_meeting: OpenMeeting, name: str, url: str | None) -> None:

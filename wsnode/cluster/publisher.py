@@ -55,7 +55,9 @@ logger = logging.getLogger("wsnode.journal")
 
 
 class ChangeWatcher(Protocol):
-    """Watch for changes of a chain, as a hub has it."""
+    """Source of signals that a chain may have changed, implemented by `Hub` and `StorePoll`; the publisher
+    waits for them.
+    """
 
     is_held: bool
     """True while a change of several steps is in progress, to be published as one."""
@@ -69,7 +71,7 @@ OpenJournal = Callable[[], AbstractAsyncContextManager[Journal]]
 
 
 class JournalPublisher:
-    """Publisher of one chain to one journal, for as long as its process writes that chain."""
+    """Task that publishes one chain's changes to one journal while this process has the journal's lease."""
 
     def __init__(self, source: EthereumSource, changes: ChangeWatcher, open_journal: OpenJournal) -> None:
         self._source = source

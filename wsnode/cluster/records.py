@@ -25,7 +25,9 @@ _LEVEL: Final = 3
 
 
 class UnreadableRecordError(Exception):
-    """Error of bytes in the journal that are no record."""
+    """Error of bytes in the journal that cannot be decoded as a record: `reason`, and `place`, the record's
+    id or None if unknown.
+    """
 
     def __init__(self, reason: str, place: str | None = None) -> None:
         which = "a record" if place is None else f"record {place}"
@@ -34,7 +36,9 @@ class UnreadableRecordError(Exception):
 
 
 class RecordTooLargeError(Exception):
-    """Error of a change with more bytes than a record may have."""
+    """Error of a change that cannot be published, because its record is larger than the maximum; `size` is in
+    bytes.
+    """
 
     def __init__(self, size: int) -> None:
         super().__init__(f"a record has {size} bytes, and {MAX_BYTES} at most are allowed")
@@ -42,7 +46,9 @@ class RecordTooLargeError(Exception):
 
 
 class ChainMismatchError(Exception):
-    """Error of a record of a chain with another first block."""
+    """Error of a record from another chain than this one; `found` and `expected` are the hashes of their
+    first blocks.
+    """
 
     def __init__(self, expected: bytes, found: bytes) -> None:
         super().__init__(
@@ -53,7 +59,9 @@ class ChainMismatchError(Exception):
 
 
 class BrokenLinkError(Exception):
-    """Error of a record that does not follow the one before: records between them are lost, or trimmed."""
+    """Error of a record that does not follow the previous one: records between them were lost, or trimmed.
+    `found` is the predecessor's id or state as the record has it, `expected` the actual one.
+    """
 
     def __init__(self, expected: object, found: object) -> None:
         super().__init__(f"the journal continues after {found}, not after {expected}")
@@ -86,7 +94,9 @@ class RecordId(msgspec.Struct, frozen=True, order=True, array_like=True):
 
 
 class ChainState(msgspec.Struct, frozen=True, array_like=True):
-    """State of a chain at a moment, beyond the blocks below its head."""
+    """State of a chain at its head: the head, its state root, the chain id of the next blocks, and the safe
+    and finalized blocks, None if not set.
+    """
 
     head: Head
     state_root: Hash32
@@ -108,7 +118,7 @@ class ChainState(msgspec.Struct, frozen=True, array_like=True):
 
 
 class BlockRecord(msgspec.Struct, frozen=True, tag="block"):
-    """Block that follows the head and becomes it."""
+    """Record of a block that extends the head: `rlp` is the encoded block."""
 
     rlp: bytes
     senders: dict[int, Address] = msgspec.field(default_factory=dict)
@@ -125,22 +135,22 @@ class Rollback(msgspec.Struct, frozen=True, tag="down"):
 
 
 class FinalityRecord(msgspec.Struct, frozen=True, tag="marks"):
-    """Change of the safe and the finalized block alone."""
+    """Record of new safe and finalized blocks without another change; `Record.after` has them."""
 
 
 class PatchRecord(msgspec.Struct, frozen=True, tag="patch"):
-    """Change of accounts in the head's state."""
+    """Record of accounts changed without a transaction in the head's state, on a development chain."""
 
     accounts: bytes
     """JSON of the accounts, in the form of state overrides."""
 
 
 class ChainIdRecord(msgspec.Struct, frozen=True, tag="chain-id"):
-    """Change of the chain id of the blocks to come; the state after the record has it."""
+    """Record of another chain id for the blocks to come; `Record.after` has the new id."""
 
 
 class ReorgRecord(msgspec.Struct, frozen=True, tag="reorg"):
-    """Replacement of the blocks above an ancestor by blocks of another branch, as one step."""
+    """Record of a reorganisation: the blocks above `ancestor` are replaced by `blocks` in one change."""
 
     ancestor: ChainState
     """State below the first block, with the patches of the writer's chain."""
@@ -156,7 +166,9 @@ BLOCKS: Final = (BlockRecord, ReorgRecord)
 
 
 class Record(msgspec.Struct, frozen=True, array_like=True):
-    """Step of a chain from `before` to `after`, which differ by `change`, or in the marks."""
+    """Entry of a journal: the chain's state `before`, one `change`, and the state `after` it, which may also
+    have other safe and finalized blocks.
+    """
 
     genesis: Hash32
     """Hash of the chain's first block."""

@@ -71,7 +71,9 @@ _EPOCH: Final = re.compile(rb"[0-9]{1,15}")
 
 
 class RedisJournal:
-    """`Journal` in Redis; after a JournalUnavailableError leave `open_journal`, and open it again."""
+    """Journal of a chain in Redis, with the directory of nodes, the shared filters and the shared credits
+    beside it. After a JournalUnavailableError it is unusable: leave `open_journal`, and enter it again.
+    """
 
     def __init__(
         self, client: "coredis.Redis[bytes]", place: str, prefix: str, genesis: bytes, bounds: JournalLimits

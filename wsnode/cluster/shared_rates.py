@@ -28,7 +28,9 @@ MAX_OWING_SECONDS: Final = 1e9
 
 
 class KeySpending(msgspec.Struct, frozen=True):
-    """Credits of a key that a node has spent since its last report."""
+    """Credits of an API key spent on one node since its last report, as a time: the seconds until they are
+    refilled.
+    """
 
     digest: str
     """Hash of the key; the key itself is never sent."""
@@ -41,7 +43,7 @@ class KeySpending(msgspec.Struct, frozen=True):
 
 
 class QuotaExchange(Protocol):
-    """Count of credits over all nodes."""
+    """Shared count of each API key's credits over all nodes of a network, implemented by `RedisJournal`."""
 
     async def exchange(self, spendings: Sequence[KeySpending]) -> Mapping[str, float]:
         """Count spent credits, and return the seconds until all credits of each key are back.
@@ -66,7 +68,9 @@ logger = logging.getLogger("wsnode.journal")
 
 
 class CreditAccount(Protocol):
-    """Account of an API key's credits on this node; `settle` adjusts it to what other nodes have charged."""
+    """Account of an API key's credits on this node, implemented by the server's `KeyAccount`. `settle`
+    corrects it by the credits charged on other nodes.
+    """
 
     @property
     def per_second(self) -> float:
@@ -89,9 +93,8 @@ class CreditAccount(Protocol):
 
 
 class RateSharer:
-    """Exchange of spent credits with the other nodes, over one connection.
-
-    `accounts` returns this node's accounts by the hashes of the keys; `clock` is the accounts' clock.
+    """Reporter of credits spent on this node to the shared count, over one connection. `accounts` returns
+    this node's accounts by the keys' hashes; `clock` is the clock of `full_at`, in seconds.
     """
 
     def __init__(
@@ -158,7 +161,9 @@ class RateSharer:
 
 
 class SharedRates:
-    """Sharing of a network's key credits with the other nodes; `run` has to be running."""
+    """Task that makes the rate limits of API keys hold over all nodes of a network together; works while
+    `run` is running.
+    """
 
     def __init__(self, accounts: Callable[[], Mapping[str, CreditAccount]], open_quotas: OpenQuotas) -> None:
         self._accounts = accounts

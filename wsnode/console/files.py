@@ -42,7 +42,9 @@ HEADERS: Final = {
 
 
 class DevelopmentAccount(msgspec.Struct, frozen=True):
-    """Account of a development chain."""
+    """Funded account of a development chain as the console page gets it: its address in hex, and perhaps its
+    key.
+    """
 
     address: str
     key: str | None
@@ -50,7 +52,9 @@ class DevelopmentAccount(msgspec.Struct, frozen=True):
 
 
 class Settings(msgspec.Struct, frozen=True):
-    """Settings of the node that the page reads from `/console/settings.json` before it connects."""
+    """Settings of the node for the console page, which reads them as JSON from `/console/settings.json`
+    before it connects.
+    """
 
     keys: bool
     """True if calls need an API key."""

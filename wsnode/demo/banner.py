@@ -52,7 +52,9 @@ def introduce_demo(address: ListenAddress, accounts: Sequence[FundedAccount], bl
 
 
 class BannerContent(msgspec.Struct, frozen=True, kw_only=True):
-    """Accounts and settings of a development chain, as the first output shows them."""
+    """Contents of a development chain's first output: accounts with their keys, balance, mnemonic, chain id,
+    first block, fork. `block_time` is in seconds, 0 for a block on each transaction.
+    """
 
     accounts: Sequence[FundedAccount]
     balance: int

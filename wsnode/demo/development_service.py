@@ -55,7 +55,7 @@ Refork: TypeAlias = Callable[[OpenChains], ForkFactory]
 
 
 class DevelopmentService:
-    """Block maker of a network's chains; called once the chains are open."""
+    """Factory of the task that makes a development chain's blocks, called once the chain is open."""
 
     def __init__(
         self,

@@ -95,7 +95,9 @@ def reforking(
 
 
 class TemporaryForkFactory:
-    """Factory of chains on other blocks, for a chain that is not stored; implements `ForkFactory`."""
+    """Factory of development chains that fork another chain, called when a client moves the fork
+    (anvil_reset); for chains deleted at the end of the process. Implements `ForkFactory`.
+    """
 
     def __init__(
         self,

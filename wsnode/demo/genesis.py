@@ -50,7 +50,9 @@ BLOCK_DIGITS: Final = 20
 
 
 class ForkSource(msgspec.Struct, frozen=True):
-    """URLs of the nodes of the chain to begin on, and the block's number; None for the first node's head."""
+    """Source of a fork: the URLs of the nodes of the chain to fork, and the number of the block to begin on,
+    None for the first node's head.
+    """
 
     urls: Sequence[str]
     block: int | None = None

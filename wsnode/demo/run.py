@@ -57,7 +57,9 @@ FEE_RECIPIENT = EthereumAddress(bytes.fromhex("000000000000000000000000000000000
 
 
 class ServeSettings(msgspec.Struct, frozen=True, kw_only=True):
-    """Settings of a served chain, its server and its output."""
+    """Settings of a development chain's server and output. `block_time` is in seconds, 0 for a block on each
+    transaction.
+    """
 
     address: ListenAddress
     block_time: float

@@ -27,7 +27,9 @@ GAS_PRICE = {"price_in_fri": "0x1", "price_in_wei": "0x1"}
 
 
 class StarknetBlockMaker:
-    """Maker of one block after another, from genesis or from the head of a stored chain on."""
+    """Maker of valid Starknet blocks for the demo, one after another, from genesis or from the head of a
+    stored chain on.
+    """
 
     def __init__(self) -> None:
         self._tries = StarknetTries()
@@ -141,7 +143,9 @@ SECONDS: Final = 5
 
 
 class LiveStarknet:
-    """Task that adds counting blocks to the Starknet chain, verified like those of a dump."""
+    """Task that adds a block to the demo's Starknet chain at a fixed interval; each is verified like the
+    blocks of an imported file.
+    """
 
     def __init__(self, chain: StarknetChain, publish: Callable[[], None] = lambda: None) -> None:
         """Prepare to add blocks to `chain`; `publish` is called after each."""

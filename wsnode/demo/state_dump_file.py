@@ -19,7 +19,9 @@ IN_FOLDER: Final = "state.json"
 
 
 class StateFiles(NamedTuple):
-    """Source of a new chain's accounts, and target of its accounts at the end; None for no file."""
+    """Files of a development chain's accounts: `source` is loaded at its start, `target` written at its end;
+    None for no file.
+    """
 
     source: Path | None = None
     target: Path | None = None

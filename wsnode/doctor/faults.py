@@ -17,7 +17,9 @@ MAX_SHOWN: Final = 20
 
 
 class FolderFault(msgspec.Struct, frozen=True, omit_defaults=True):
-    """Fault in a table, with the block's number and hash if they are known."""
+    """Fault found in a table by `wsnode doctor`: its description, and the number and hash (hex) of the block,
+    None if unknown.
+    """
 
     text: str
     number: int | None = None
@@ -31,7 +33,9 @@ class FolderFault(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class FaultCollector:
-    """Findings of one chain, bounded in size whatever is found."""
+    """Findings of `wsnode doctor` on one chain; it keeps only the first faults of each table, and counts the
+    others.
+    """
 
     def __init__(self, progress: Progress) -> None:
         self.progress = progress

@@ -23,14 +23,18 @@ class TableSize(msgspec.Struct, frozen=True):
 
 
 class SnapshotHolder(msgspec.Struct, frozen=True):
-    """Process with an open snapshot of a store's version, whose pages are not used again meanwhile."""
+    """Process (its id) with an open snapshot of a store's version; pages that this version uses are not
+    reused until it closes the snapshot.
+    """
 
     process: int
     version: int
 
 
 class StoreSize(msgspec.Struct, frozen=True):
-    """Pages of a store's last version, and the snapshots that other processes have open."""
+    """Sizes of a store's file, pages and tables at its last version, and the number of snapshots open in
+    other processes.
+    """
 
     bytes: int
     """Bytes of all pages, free ones included."""

@@ -22,14 +22,18 @@ BlockRows = tuple[bytes, bytes]
 
 
 class ExtendOutcome(msgspec.Struct, frozen=True):
-    """Outcome of a run: its first `taken` blocks are executed or known; `error` is the next block's fault."""
+    """Outcome of `extend` for consecutive blocks: the first `taken` blocks are executed or were already
+    stored; `error` is the violation in the next one, None if there is none.
+    """
 
     taken: int
     error: InvalidBlockError | None
 
 
 class Appender:
-    """Appender of blocks to a chain, for one thread at a time; `store` may run beside `extend`."""
+    """Executor of consecutive blocks on a chain's head; it commits them in groups. For one thread at a time;
+    only `store` may run beside `extend`.
+    """
 
     def __init__(self, chain: Chain) -> None:
         self.chain = chain

@@ -56,7 +56,9 @@ class FinalityMarks(msgspec.Struct, frozen=True):
 
 
 class Chain:
-    """Open chain, made by `Chain.open`; a process must not open it before it forks."""
+    """Open store of an Ethereum chain with its state engine, made by `Chain.open`; a process must not open it
+    before it forks.
+    """
 
     def __init__(
         self,

@@ -16,7 +16,9 @@ from wsnode.store.environment import Environment
 
 
 class PendingCommit(msgspec.Struct, frozen=True):
-    """Change of a chain that waits to be committed: blocks after its head, with the change of their state."""
+    """Change of a chain, verified and not yet committed to its store: blocks removed above `root`, blocks
+    added, and the change of the state.
+    """
 
     blocks: Sequence[VerifiedBlock]
     change: StateChange | None
@@ -33,7 +35,9 @@ _ANCESTORS: Final = 7
 
 
 class NoReceiptsError(Exception):
-    """Error of a block that cannot be verified: its receipts were never received, or have been dropped."""
+    """Error of a block that cannot be verified by its receipts, because they were never received or have been
+    dropped; `block_hash` has 32 bytes.
+    """
 
     def __init__(self, block_hash: bytes) -> None:
         super().__init__(f"no receipts of block {hexadecimal(block_hash)} were told")
@@ -41,7 +45,9 @@ class NoReceiptsError(Exception):
 
 
 class ExecutionOutcome(Protocol):
-    """Outcome of verifying consecutive blocks."""
+    """Outcome of `Executor.execute`: the valid blocks, and the violation in the first invalid one.
+    Implemented by the engine's `Execution` and by `ReceiptVerifierOutcome`.
+    """
 
     @property
     def verified(self) -> Sequence[VerifiedBlock]:
@@ -53,7 +59,9 @@ class ExecutionOutcome(Protocol):
 
 
 class Executor(Protocol):
-    """Verifier of blocks that also makes their changes, like the engine's `State`."""
+    """Verifier of blocks that also makes their changes to the state; implemented by the engine's `State`, and
+    by `ReceiptVerifier` for light folders.
+    """
 
     def execute(
         self,
@@ -108,7 +116,9 @@ class Executor(Protocol):
 
 
 class ReceiptVerifierOutcome(msgspec.Struct, frozen=True):
-    """Outcome of verifying consecutive blocks by their receipts."""
+    """Outcome of verifying consecutive blocks by their receipts: the valid ones, and the violation in the
+    next one, None if all are valid.
+    """
 
     verified: list[VerifiedBlock]
     error: InvalidBlockError | None

@@ -32,7 +32,9 @@ BlockName: TypeAlias = int | bytes
 
 
 class HistoricalChain(Protocol):
-    """Chain that ends with a block below the first one; its state is known by proofs."""
+    """Chain that ends with a block below a fork's first one; values of its state are fetched from the other
+    chain's nodes with proofs. Implemented by `ProvedHistoricalChain`.
+    """
 
     @property
     def fetchers(self) -> StateFetchers: ...
@@ -41,7 +43,9 @@ class HistoricalChain(Protocol):
 
 
 class ForkBackend(Protocol):
-    """Nodes of another chain, for the blocks below the first block of a forked chain."""
+    """Nodes of the other chain of a fork, from which blocks and states below the fork's first block are read;
+    implemented by `UpstreamForkBackend`.
+    """
 
     def close(self) -> None:
         """Close all chains that were returned."""
@@ -77,7 +81,7 @@ class ForkBackend(Protocol):
 
 
 class SnapshotSource(Protocol):
-    """Chain of which snapshots are taken."""
+    """Open chain from which `Snapshot` reads; implemented by `Chain`."""
 
     store: Environment
     spec: ChainSpec
@@ -96,7 +100,9 @@ class SnapshotSource(Protocol):
 
 
 class CallerContext(Protocol):
-    """Caller: `service_form` is True for the service's form of replies, False for the plain node's."""
+    """Caller of a method: its API key, its connection, and the form of its replies. `service_form` is True
+    for the form of the service specification, False for a plain node's.
+    """
 
     @property
     def service_form(self) -> bool: ...
@@ -111,7 +117,9 @@ class CallerContext(Protocol):
 
 
 class Snapshot:
-    """Canonical chain up to one head, and the side blocks known then. A context manager."""
+    """Consistent view of the chain up to one head, and of the side blocks stored then; a context manager that
+    holds a read transaction.
+    """
 
     __slots__ = (
         "_chain",

@@ -8,7 +8,7 @@ Fetch: TypeAlias = Callable[[], Awaitable[None]]
 
 
 class FetchSession(Protocol):
-    """Fetches of state for one call."""
+    """Session of one call that fetches missing values of the state and is repeated with them."""
 
     def fetch_for(self, error: Exception) -> Fetch | None:
         """Return a function that fetches the state named in `error`, None for any other error.
@@ -25,7 +25,7 @@ class FetchSession(Protocol):
 
 
 class StateFetchers(Protocol):
-    """Source of state for calls."""
+    """Source of values of the state that are not stored here, for calls: other nodes, with proofs."""
 
     def is_lack(self, error: Exception) -> bool:
         """Return True if an error means that state is missing."""

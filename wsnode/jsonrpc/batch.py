@@ -48,7 +48,7 @@ Item: TypeAlias = Request | bytes | InvalidRequestError
 
 
 class _Parked(NamedTuple):
-    """Call that waits for a shared step, together with other calls of the batch."""
+    """Call of a batch waiting, together with others of the batch, for one step that serves all of them."""
 
     task: CallTask
     place: int

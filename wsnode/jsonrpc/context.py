@@ -16,7 +16,9 @@ OpenView = Callable[[Any], View]
 
 
 class CallContext:
-    """Context of calls of one caller. Calls between two `end_turn` share one view."""
+    """Context of calls of one caller: its connection, its limits, and the view (a snapshot of the data).
+    Calls share one view until `end_turn`.
+    """
 
     __slots__ = (
         "caller",
@@ -130,7 +132,9 @@ class CallContext:
 
 
 class Session(CallContext):
-    """Context of all calls of one connection, turn after turn."""
+    """Context of all calls of one connection; each turn of its execution has a view (a snapshot of the data)
+    of its own.
+    """
 
     __slots__ = ("barrier",)
 
@@ -157,7 +161,7 @@ class Session(CallContext):
 
 
 class SingleCallContext(CallContext):
-    """Context of one call outside its turn."""
+    """Context of one call that continues after its connection's turn has ended."""
 
     __slots__ = ()
 
@@ -176,7 +180,7 @@ class SingleCallContext(CallContext):
 
 
 class MessageContext(SingleCallContext):
-    """Context of a message that is answered outside its turn, with a single call."""
+    """Context of a message with a single call, answered after its connection's turn has ended."""
 
     __slots__ = ("_session",)
 

@@ -94,11 +94,11 @@ def short_message(message: str) -> str:
 
 
 class TimeLimitError(Exception):
-    """Exception thrown into a pending call whose step did not end within its `seconds`."""
+    """Error thrown into a call whose step, such as work in a thread, took longer than its `seconds`."""
 
 
 class NotStartedError(TimeLimitError):
-    """Exception of a step whose `seconds` passed before it began."""
+    """Error thrown into a call whose step was still waiting to begin when its `seconds` had passed."""
 
 
 def parse_error(detail: str) -> RpcError:

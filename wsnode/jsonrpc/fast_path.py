@@ -21,7 +21,9 @@ __all__ = ["FastPath", "FastPathRegistry", "VersionedCache"]
 
 
 class FastPathRegistry:
-    """Methods of one network that the engine may answer, and their results and snapshots in its memory."""
+    """Registry of the methods that the Rust engine may answer without Python, with the engine's cache of
+    their results and views.
+    """
 
     def __init__(self, registry: Registry, cache: VersionedCache | None, slow_seconds: float) -> None:
         """Make the registry for the methods of `registry`; a call longer than `slow_seconds` is logged.

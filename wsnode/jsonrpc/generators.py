@@ -30,7 +30,9 @@ LARGE_BYTES = 1024 * 1024
 
 
 class _Time:
-    """Seconds that a call has left: for running, and for waiting for turns and threads."""
+    """Budget of a call in seconds: `running` is left for running, `waiting` for waiting for turns and
+    threads.
+    """
 
     __slots__ = ("_clock", "_waits", "running", "waiting")
 

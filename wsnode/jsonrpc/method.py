@@ -43,7 +43,7 @@ Wrap: TypeAlias = Callable[["HandlerKind"], "HandlerKind"]
 
 
 class HandlerKind:
-    """Kind of handler: calls handlers with one list of arguments."""
+    """Way of calling a handler, one subclass for each list of arguments."""
 
     __slots__ = ("contracts", "decode", "function", "parameters", "takes_parameters")
 
@@ -109,7 +109,7 @@ class HandlerKind:
 
 
 class Middleware(HandlerKind):
-    """Kind that acts before or after the calls of another kind."""
+    """Wrapper around a handler's kind that acts before or after its calls."""
 
     __slots__ = ("_inner",)
 
@@ -147,8 +147,8 @@ class NoContextHandler(HandlerKind):
 
 
 class ViewHandler(HandlerKind):
-    """Kind of handler that takes a view and no parameters; since its calls are frequent, `answer` repeats
-    `run`.
+    """Kind of handler that takes a view (a snapshot of the data) and no parameters; since its calls are
+    frequent, `answer` repeats `run`.
     """
 
     __slots__ = ()
@@ -297,7 +297,9 @@ class DurationMeter:
 
 
 class Waits(DurationMeter):
-    """Histogram of slow calls by the time they waited for turns and threads."""
+    """Histogram of slow calls by their seconds of waiting for turns and threads, and the number refused for
+    waiting too long.
+    """
 
     __slots__ = ("refused",)
 

@@ -17,7 +17,9 @@ _EMPTY_OBJECT = re.compile(rb"\{\s*\}")
 
 
 class ParameterDecoder(Protocol):
-    """Decoder of `params` as sent (empty if absent) to the object that a handler gets."""
+    """Decoder of the JSON text of `params`, empty if absent, to the object that a handler gets; implemented
+    by one class for each form of parameters.
+    """
 
     struct: type[msgspec.Struct] | None
     """Type of the object; None if the method takes no parameters."""
@@ -62,7 +64,9 @@ def decoder_for(struct: type[msgspec.Struct] | None, *, by_name: bool) -> Parame
 
 
 class _Fields:
-    """Fields of a Struct, each with its own decoder."""
+    """Fields of a Struct of parameters by position: names, which ones are required, and a JSON decoder for
+    each.
+    """
 
     def __init__(self, struct: type[msgspec.Struct]) -> None:
         self.struct = struct

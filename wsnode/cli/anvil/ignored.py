@@ -8,7 +8,9 @@ import click
 
 
 class IgnoredOption(NamedTuple):
-    """Flag without effect: its names, the name of its value, and the difference from anvil."""
+    """Option of anvil's command line accepted without effect: its names, the name of its value for the help,
+    and wsnode's behaviour in its place.
+    """
 
     names: tuple[str, ...]
     metavar: str | None

@@ -14,7 +14,9 @@ USUAL: Final = "mix"
 
 
 class DefaultCommandGroup(Commands):
-    """Commands of which one is run when none is named."""
+    """Group of the kinds of benchmark, as click commands; if the command line names no kind, the default one
+    runs.
+    """
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Insert the default kind where none is named."""

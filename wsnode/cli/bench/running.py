@@ -96,7 +96,7 @@ FoundOf = TypeVar("FoundOf", contravariant=True)
 
 
 class BenchResult(Protocol):
-    """Result of a node."""
+    """Result of the benchmark of one node, implemented by each kind of benchmark."""
 
     @property
     def failure(self) -> str | None:
@@ -104,7 +104,9 @@ class BenchResult(Protocol):
 
 
 class BenchReport(Protocol[FoundOf, PlanOf]):
-    """Forms of the results of all nodes."""
+    """Report of one kind of benchmark on all nodes, in its three forms: lines for the terminal, a JSON
+    document, and an HTML page with charts.
+    """
 
     def lines(self, found: Sequence[FoundOf], plan: PlanOf, /) -> Iterator[str]: ...
 

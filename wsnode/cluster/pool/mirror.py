@@ -18,7 +18,9 @@ logger = logging.getLogger("wsnode.journal")
 
 
 class WriterPoolObserver(Protocol):
-    """Observer of the transactions that the writer lists."""
+    """Observer of the transactions in the pool of the journal's writer, called by `Mirror`; implemented by
+    `UnsentTransactions`, and by `NullObserver`.
+    """
 
     def heard(self, transaction_hash: bytes, epoch: int, /) -> None:
         """Note that the writer of an epoch lists a transaction."""
@@ -28,7 +30,7 @@ class WriterPoolObserver(Protocol):
 
 
 class NullObserver:
-    """Observer of a node that sends nothing to the writer; it keeps nothing."""
+    """Observer that ignores all calls, for a node without transactions to send to the writer."""
 
     def heard(self, transaction_hash: bytes, epoch: int, /) -> None: ...
 
@@ -36,7 +38,9 @@ class NullObserver:
 
 
 class MirrorCounts(msgspec.Struct):
-    """Outcomes of the transactions that the writer lists, or has dropped."""
+    """Numbers of transactions that this pool has taken from the writer's, has refused, or has dropped because
+    the writer dropped them.
+    """
 
     taken: int = 0
     refused: int = 0
@@ -45,7 +49,9 @@ class MirrorCounts(msgspec.Struct):
 
 
 class Mirror:
-    """Pool that is brought to the contents of the writer's, as far as it accepts them."""
+    """Copier of the writer's pool: adds its transactions to this node's pool as far as it accepts them, and
+    drops the ones dropped by the writer.
+    """
 
     def __init__(
         self, pool: TransactionPool, hearer: WriterPoolObserver, most: int = MAX_TRANSACTIONS

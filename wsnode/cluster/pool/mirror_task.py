@@ -28,7 +28,9 @@ logger = logging.getLogger("wsnode.journal")
 
 
 class MirrorTask:
-    """Task that reads a journal's pool stream while another process writes it; `run` has to be running."""
+    """Task that copies the writer's pool to this node's, from the stream of the pool's changes in Redis,
+    while another process writes it; works while `run` is running.
+    """
 
     def __init__(
         self,

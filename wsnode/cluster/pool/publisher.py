@@ -29,7 +29,7 @@ from wsnode.ethereum.pool.pool import TransactionPool
 
 
 class PoolDiff(msgspec.Struct, frozen=True):
-    """Next changes to publish, within the bounds of one record."""
+    """Changes of the pool to publish next, as many as fit into one record."""
 
     added: list[PoolEntry]
     """Added transactions, in the order in which they came."""
@@ -49,7 +49,7 @@ class PoolDiff(msgspec.Struct, frozen=True):
 
 
 class PoolJournalDiff:
-    """Difference between the transactions that a journal lists and those of the pool."""
+    """Difference between the transactions published in Redis so far and the pool's present ones."""
 
     def __init__(
         self,
@@ -142,7 +142,9 @@ logger = logging.getLogger("wsnode.journal")
 
 
 class PoolPublisher:
-    """Publisher of a pool whenever this process writes the journal; `run` has to be running."""
+    """Task that publishes the pool's changes to Redis while this process has the lease to write the journal;
+    works while `run` is running.
+    """
 
     def __init__(
         self,

@@ -63,7 +63,9 @@ return {{'appended'}}
 
 
 class RedisPoolStream:
-    """`PoolStream` in the Redis of a journal."""
+    """Published pool in Redis, beside the chain's journal: a stream of its last changes, and its present
+    transactions. Implements `PoolStream`.
+    """
 
     def __init__(
         self, journal: RedisJournal, most_changes: int = STREAM_CHANGES, most_bytes: int = STREAM_BYTES

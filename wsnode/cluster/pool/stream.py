@@ -31,7 +31,9 @@ Encoded: TypeAlias = bytes
 
 
 class PoolChange(msgspec.Struct, frozen=True, array_like=True):
-    """Change of the pool since the change before; nothing of it is believed."""
+    """Record of transactions added to the writer's pool and dropped from it; readers verify each transaction
+    themselves.
+    """
 
     previous: str | None
     """Id of the change before; None where the contents begin anew."""
@@ -44,7 +46,7 @@ class PoolChange(msgspec.Struct, frozen=True, array_like=True):
 
 
 class RecordedChange(msgspec.Struct, frozen=True):
-    """Change under its id."""
+    """Change of the pool with the id of its record in the stream."""
 
     id: RecordId
     change: PoolChange
@@ -84,7 +86,9 @@ def decode_change(name: str, content: bytes) -> RecordedChange:
 
 
 class PoolStreamChangedError(Exception):
-    """Error of a pool's stream or contents that are not as the writer left them: changes are lost."""
+    """Error of a pool's stream with another last entry than expected, or of other contents: changes were
+    lost. `expected` and `found` are ids of records, None for none.
+    """
 
     def __init__(self, expected: RecordId | None, found: RecordId | None) -> None:
         super().__init__(f"the pool's stream ends at {found}, not at {expected}")
@@ -92,7 +96,9 @@ class PoolStreamChangedError(Exception):
 
 
 class PublishedState(msgspec.Struct, frozen=True):
-    """Stream and contents as a writer has left them."""
+    """End of the pool's stream and number of transactions in its contents after the writer's last change, to
+    detect a loss.
+    """
 
     tip: RecordId | None
     """Id of the last change; None to begin both anew."""
@@ -101,7 +107,9 @@ class PublishedState(msgspec.Struct, frozen=True):
 
 
 class PoolStream(Protocol):
-    """Last changes of a pool, and its contents; every method raises JournalUnavailableError."""
+    """Published pool of the writer: a bounded stream of its last changes, and all its present transactions as
+    the contents. Implemented by `RedisPoolStream`; every method raises JournalUnavailableError.
+    """
 
     async def append(
         self,

@@ -73,11 +73,15 @@ RESTORE = "stop this node, restore a snapshot of a node that has it (`wsnode res
 
 
 class ReplicaError(Exception):
-    """Error of a journal that cannot be followed any further; stored blocks stay valid."""
+    """Error of a node that follows a journal and cannot apply its next record; blocks already stored stay
+    valid.
+    """
 
 
 class RefusedRecordError(ReplicaError):
-    """Error of a record that does not verify, or does not lead to its stated outcome."""
+    """Error of a record with an invalid block, or with changes that lead to another state than its `after`
+    states.
+    """
 
     def __init__(self, record_id: RecordId, reason: str) -> None:
         super().__init__(f"record {record_id} is refused: {reason}")
@@ -85,7 +89,9 @@ class RefusedRecordError(ReplicaError):
 
 
 class GapError(ReplicaError):
-    """Error of a chain without the block, or the state, before a record."""
+    """Error of a record that continues from a block or state unknown to this chain: `wanted` is the state
+    before the record, `mine` the chain's.
+    """
 
     def __init__(self, mine: ChainState, wanted: ChainState) -> None:
         here = f"the head here is {mine.head}" if mine.head.number >= 0 else "there is no block here"
@@ -99,9 +105,8 @@ Branch: TypeAlias = Sequence[tuple[BlockRecord, UnverifiedBlock]]
 
 
 class LogApplier:
-    """Applier of records to a chain, in one thread at a time.
-
-    With `is_development`, blocks may have unsigned transactions, and states may change without a transaction.
+    """Applier of a journal's records to this node's chain, for use in one thread at a time. With
+    `is_development`, blocks may have unsigned transactions, and states may change without a transaction.
     """
 
     def __init__(self, chain: Chain, tree: BlockTree, *, is_development: bool) -> None:
@@ -388,7 +393,9 @@ def _chosen(block: UnverifiedBlock) -> BlockAttributes:
 
 
 class EthereumReplicaChain:
-    """Chain of the eth family in a replica; `str` names its head."""
+    """Ethereum chain of a node that follows a journal: applies records in turn with other changes, and
+    publishes them to subscribers. `str` shows its head.
+    """
 
     def __init__(self, chain: Chain, live: LiveTree, *, is_development: bool) -> None:
         self._chain = chain

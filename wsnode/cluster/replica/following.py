@@ -30,8 +30,8 @@ LATE_SECONDS: Final = 5.0
 
 
 class ReplicaLag:
-    """Lag of the head behind the journal's; a replica that fell behind is live again only at the journal's
-    head.
+    """Measure of the blocks and seconds by which this node is behind the journal's head. A node once too far
+    behind counts as live again only at the journal's head.
     """
 
     def __init__(self, head: Callable[[], int], clock: Callable[[], float], max_lag: int = MAX_LAG) -> None:
@@ -119,7 +119,9 @@ async def no_bridge(_gap: GapError) -> bool:
 
 
 class Replica:
-    """Follower of a journal; `run` has to be running."""
+    """Task that follows a journal: reads its records, and applies them to this node's chain; works while
+    `run` is running.
+    """
 
     def __init__(
         self,

@@ -27,7 +27,9 @@ logger = logging.getLogger("wsnode.replica")
 
 
 class PeerNodes:
-    """Client of the other nodes of a chain, which `presence` knows."""
+    """Client that fetches blocks missing from the journal from other nodes of the chain, found in the
+    directory `presence`.
+    """
 
     def __init__(self, chain: Chain, live: LiveTree, presence: ClusterMembership) -> None:
         self._chain = chain

@@ -33,7 +33,9 @@ class _Answer(msgspec.Struct, frozen=True):
 
 
 class UnsentTransactions:
-    """Transactions of a pool still to be sent to the writer, by the answers of writers and their epochs."""
+    """Queue of this node's pooled transactions still to be sent to the journal's writer. It keeps each answer
+    of a writer with the writer's epoch, to send again to a new writer.
+    """
 
     def __init__(self, pool: PoolView, clock: Callable[[], float], *, hears: bool = False) -> None:
         """Prepare with a `clock` in seconds; `hears`: a writer lists its transactions."""
@@ -123,7 +125,7 @@ logger = logging.getLogger("wsnode.replica")
 
 
 class ResendCounts(msgspec.Struct):
-    """Outcomes of transactions that were sent again."""
+    """Numbers of transactions that were sent to a writer again, by its answer: taken, refused, or none."""
 
     taken: int = 0
     refused: int = 0
@@ -132,7 +134,9 @@ class ResendCounts(msgspec.Struct):
 
 
 class TxResender:
-    """Sender of transactions to the writer, which `presence` knows; `run` has to be running."""
+    """Task that sends this node's transactions to the process writing the chain, found in the directory
+    `presence`, and sends them again to a new writer; works while `run` is running.
+    """
 
     def __init__(
         self,

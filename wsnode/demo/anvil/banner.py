@@ -18,7 +18,9 @@ RULE: Final = "=================="
 
 
 class AnvilBanner(msgspec.Struct, frozen=True, kw_only=True):
-    """Settings that only anvil's output has."""
+    """Settings shown only in anvil's first output, or that only direct it: derivation path, prices in wei,
+    gas limit, file for the settings as JSON (`--config-out`), and path of the Unix socket.
+    """
 
     derivation_path: str
     gas_price: int | None = None

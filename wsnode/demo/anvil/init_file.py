@@ -33,7 +33,9 @@ _DOCUMENT: Final = JsonDecoder(_Document)
 
 
 class InitFile(msgspec.Struct, frozen=True, kw_only=True):
-    """Accounts, chain id, time, base fee and fee recipient of a new chain; None for an absent member."""
+    """Settings of a new chain from a genesis file (anvil's `--init`): accounts by address, time in seconds,
+    base fee in wei; None for a member absent from the file.
+    """
 
     accounts: dict[str, Any]
     chain_id: int | None = None

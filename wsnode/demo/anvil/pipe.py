@@ -36,7 +36,9 @@ logger = logging.getLogger("wsnode.ipc")
 
 
 class FramingError(Exception):
-    """Error of a stream with bytes other than JSON objects or arrays, or with a value that is too long."""
+    """Error of a stream from a client with bytes that begin no JSON object or array, or with a value above
+    the maximum number of bytes. `reply` is the JSON-RPC error to send, with `code`.
+    """
 
     def __init__(self, code: int, message: str) -> None:
         super().__init__(message)
@@ -110,7 +112,9 @@ class JsonSplitter:
 
 
 class Pipe:
-    """Relay of a Unix socket: listens immediately, and relays once the node accepts connections."""
+    """Relay of JSON-RPC from a Unix socket (anvil's `--ipc`) to the node's WebSocket port. It listens
+    immediately, and relays once the node accepts connections.
+    """
 
     def __init__(self, path: Path, most_bytes: int, most_connections: int = MAX_CONNECTIONS) -> None:
         """Listen for values of up to `most_bytes` bytes, on up to `most_connections` connections at a time.
@@ -199,7 +203,7 @@ class Pipe:
 
 
 class _Replies:
-    """Sender of replies, a line at a time, for several tasks."""
+    """Writer of replies to one connection of the socket, one a line, for several tasks at a time."""
 
     def __init__(self, stream: trio.SocketStream) -> None:
         self._stream = stream

@@ -39,7 +39,9 @@ def address(text: str) -> str:
 
 
 class Receipt(msgspec.Struct, rename="camel", frozen=True):
-    """Printed members of a receipt."""
+    """Members of a transaction's receipt that are printed, as JSON-RPC has them: quantities, hashes and
+    addresses in hex. `to` is None for a creation, `contract_address` for any other transaction.
+    """
 
     transaction_hash: str
     sender: str = msgspec.field(name="from")
@@ -51,7 +53,9 @@ class Receipt(msgspec.Struct, rename="camel", frozen=True):
 
 
 class BlockForm(Protocol):
-    """Form of a block's lines: before its transactions, for each of them, and after them."""
+    """Form in which a block is printed on the terminal: lines before its transactions, for each of them, and
+    after them. Implemented by `DefaultForm` and `AnvilForm`.
+    """
 
     def begin(self, head: Head, header: Header, count: int) -> Iterator[str]:
         """Yield the lines before the block's `count` transactions."""
@@ -67,7 +71,7 @@ class BlockForm(Protocol):
 
 
 class DefaultForm:
-    """Form with the block first, then the members of each transaction."""
+    """Form of printing a block: the block first, then the fields of each transaction."""
 
     def begin(self, head: Head, header: Header, count: int) -> Iterator[str]:
         yield f"Block {head.number}  {hexadecimal(head.hash)}"
@@ -93,7 +97,9 @@ class DefaultForm:
 
 
 class AnvilForm:
-    """Form with the transactions first, then the block, in anvil 1.7.1's words."""
+    """Form of printing a block as anvil 1.7.1 does: the transactions first, then the block, in the same
+    words.
+    """
 
     def begin(self, _head: Head, _header: Header, _count: int) -> Iterator[str]:
         """Yield an empty line, after the names of methods."""

@@ -17,7 +17,9 @@ _KINDS: Final = {"CALL": "", "CREATE": "", "STATICCALL": " [staticcall]", "DELEG
 
 
 class TracedLog(msgspec.Struct, frozen=True):
-    """Event, and the number of calls of its frame before it."""
+    """Event emitted during a call, as callTracer returns it; `position` is the number of subcalls made before
+    it in the same call, in hex.
+    """
 
     address: str
     topics: Sequence[str] = ()
@@ -26,7 +28,9 @@ class TracedLog(msgspec.Struct, frozen=True):
 
 
 class TracedCall(msgspec.Struct, rename="camel", frozen=True):
-    """Call in callTracer's form."""
+    """Call of a transaction with its subcalls and events, as callTracer returns it: numbers, addresses and
+    bytes in hex.
+    """
 
     type: str
     gas_used: str = "0x0"

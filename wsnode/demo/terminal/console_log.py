@@ -16,7 +16,9 @@ from wsnode.ethereum.codec.blocks import keccak256
 
 
 class Owner(bytes):
-    """Address of 20 bytes."""
+    """Argument of a contract's `console.log` with the type address, 20 bytes; it is printed with a checksum,
+    unlike other bytes.
+    """
 
 
 Value: TypeAlias = int | str | bool | bytes

@@ -61,7 +61,9 @@ SAYING: Final = ("eth_call", "eth_estimateGas")
 
 
 class TopCall(msgspec.Struct, rename="camel", frozen=True):
-    """Outcome of a transaction, in callTracer's form."""
+    """Outcome of a transaction, from callTracer's outermost call; `error` is None if it succeeded,
+    `revert_reason` None without a reason, `output` is hex.
+    """
 
     error: str | None = None
     revert_reason: str | None = None
@@ -69,7 +71,7 @@ class TopCall(msgspec.Struct, rename="camel", frozen=True):
 
 
 class TransactionCall(msgspec.Struct, frozen=True):
-    """Members of eth_call's first parameter, a call object, that are printed."""
+    """Members of eth_call's call object that are printed, in hex; None if the client did not send them."""
 
     to: str | None = None
     data: str | None = None
@@ -83,7 +85,7 @@ _read_call = msgspec.json.Decoder(TransactionCall).decode
 
 
 class EventPrinterSettings(msgspec.Struct, frozen=True, kw_only=True):
-    """Events that are printed beside blocks, transactions and controls."""
+    """Selection of the events that a development chain prints on the terminal, and the form of its blocks."""
 
     transactions: bool = True
     """True to print the transactions of each block; without them a block is one line."""
@@ -106,7 +108,9 @@ Said = Sequence[tuple[Sequence[bytes], int]]
 
 
 class EventPrinter:
-    """Printer of events while the log is on; another thread renders their texts."""
+    """Printer of a development chain's events on the terminal, while `DevelopmentLog` is enabled; a thread
+    renders the texts.
+    """
 
     def __init__(
         self, printer: Printer, chain: Chain, log: DevelopmentLog, telling: EventPrinterSettings

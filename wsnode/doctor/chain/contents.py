@@ -35,7 +35,9 @@ _SIDE_KINDS: Final = _SIDE_NEEDED | {b"r", b"v", b"a"}
 
 
 class ContentCheck:
-    """Check of each block by itself, and of the links between blocks."""
+    """Check of `wsnode doctor` on each block: header, body and receipts are valid and agree, and the parent
+    hash is that of the block before it.
+    """
 
     def __init__(self, spec: ChainSpec, findings: FaultCollector, *, impersonates: bool) -> None:
         self._spec = spec
@@ -129,7 +131,9 @@ class ContentCheck:
 
 
 class AccessListCheck:
-    """Check of the list of each block whose header commits to one; a light folder may lack some."""
+    """Check of `wsnode doctor` that each block access list (EIP-7928) has the hash in its block's header. A
+    missing list is a fault, except in a light folder.
+    """
 
     def __init__(self, reader: Reader, findings: FaultCollector, *, is_light: bool) -> None:
         self._reader = reader

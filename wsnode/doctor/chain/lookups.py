@@ -50,7 +50,9 @@ _CHUNK: Final = 1 << CHUNK_BITS
 
 
 class LookupCheck:
-    """Check of the entries of each block, and then of the absence of others."""
+    """Check of `wsnode doctor` that the look-up tables (numbers by hash, places of transactions, totals of
+    logs) have the right entry for each block, and no others.
+    """
 
     def __init__(self, reader: Reader, findings: FaultCollector, first: int, last: int) -> None:
         self._reader = reader
@@ -185,7 +187,7 @@ def _log_count(receipts: bytes | None) -> int | None:
 
 
 class LogIndexCheck:
-    """Check of the index, which takes the logs of each block in order."""
+    """Check of `wsnode doctor` that the log index agrees with the receipts; it gets the blocks in order."""
 
     def __init__(self, reader: Reader, findings: FaultCollector) -> None:
         self._reader = reader

@@ -16,7 +16,9 @@ MAX_BLOCKS: Final = 256
 
 
 class StoredBlock(msgspec.Struct):
-    """Rows of a block, None for a missing one, and fields of its header row."""
+    """Rows of one block as the store has them, None for a missing row, with the hash, parent hash and
+    difficulty from its header row.
+    """
 
     number: int
     header: bytes | None

@@ -41,7 +41,9 @@ UNREADABLE: Final = (zstandard.ZstdError, ValueError)
 
 
 class StarknetBlockCheck:
-    """Check of the blocks, one after another."""
+    """Check of `wsnode doctor` that each Starknet block agrees with its predecessor, its state root and the
+    look-up tables; it takes the blocks in order.
+    """
 
     def __init__(self, reader: Reader, findings: FaultCollector, roots: StateRoots | None) -> None:
         self._reader = reader

@@ -35,7 +35,9 @@ _DROPPED_ROW: Final = 40
 
 
 class ClassCheck:
-    """Check of the classes that each block names, in order."""
+    """Check of `wsnode doctor` that each contract class named by a Starknet block is stored or listed as
+    missing, and has the right first block in the look-up table.
+    """
 
     def __init__(self, reader: Reader, findings: FaultCollector) -> None:
         self._reader = reader

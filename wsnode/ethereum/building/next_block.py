@@ -20,7 +20,9 @@ _ZERO_HASH: Final = bytes(32)
 
 
 class NextBlockAttributes(msgspec.Struct, frozen=True, kw_only=True):
-    """Attributes of a block that its maker decides; a base fee of None follows from the parent."""
+    """Attributes of a new block that its maker chooses: time in seconds, gas limit, `prevRandao`, and base
+    fee in wei, None to derive it from the parent.
+    """
 
     timestamp: int
     gas_limit: int
@@ -46,7 +48,7 @@ class NextBlockAttributes(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class BlockPlan(msgspec.Struct, frozen=True, kw_only=True):
-    """Block that could be built on a head."""
+    """Inputs of a block to build on the head: attributes, transactions in order, and the head's state."""
 
     state_root: bytes
     """State root of the head: a development chain may change the head's state in place."""

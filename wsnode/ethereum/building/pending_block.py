@@ -31,7 +31,9 @@ Steps = Generator[Step, Any, Answer]
 
 
 class NoNextBlockError(Exception):
-    """Error: no pending block can be built, as on proof of work; `wanted` names the part asked for."""
+    """Error of a request for the pending block where none can be built, as on proof of work; `wanted` names
+    the requested part for the message.
+    """
 
     def __init__(self, wanted: str) -> None:
         super().__init__(f"pending {wanted} is not available")
@@ -46,10 +48,9 @@ class _Kept(msgspec.Struct, frozen=True):
 
 
 class PendingBlockBuilder:
-    """Pending block: built on request, and rebuilt for another head, another pool or another second.
-
-    On one head, rebuilding takes at most `share` of the time, so a full block that is requested often may be
-    some seconds old.
+    """Builder of the pending block, on request. The last block is returned again until the head, the pool or
+    the second changes; on one head, building takes at most `share` of the time, so a full block may be some
+    seconds old.
     """
 
     def __init__(

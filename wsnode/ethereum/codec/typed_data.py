@@ -122,7 +122,7 @@ def _innermost(kind: str) -> str:
 
 
 class _Encoder:
-    """Encoder of values by the types of one message."""
+    """Encoder of structs to the bytes that EIP-712 hashes, by the struct types of one typed message."""
 
     def __init__(self, types: Mapping[str, Sequence[Member]]) -> None:
         self._types = types

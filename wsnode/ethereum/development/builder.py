@@ -40,14 +40,18 @@ _SALTS = count(1)
 
 
 class BuiltBlock(msgspec.Struct, frozen=True):
-    """New head, and the refused transactions by index, each with its reason."""
+    """Outcome of building a block: the new head, and the transactions left out, each as its index in the
+    given ones and the reason.
+    """
 
     head: Head
     refused: list[tuple[int, str]]
 
 
 class BlockBuilder:
-    """Builder on the head of a chain that is open for writing."""
+    """Builder of a development chain's blocks: appends them to the head, removes them, and changes accounts
+    in the head's state.
+    """
 
     def __init__(self, chain: Chain, *, epoch: int = EPOCH) -> None:
         """Build on `chain`; its safe block is `epoch` blocks below the head."""

@@ -38,7 +38,9 @@ from wsnode.ethereum.tree.head_writer import HeadObserver
 
 
 class RevertPoint(msgspec.Struct, frozen=True):
-    """State to restore: head, its state root (perhaps patched), pool, and settings of the next block."""
+    """State saved by evm_snapshot and restored by evm_revert: head, its state root (with changes made without
+    a transaction), the pool's transactions, clock, and settings of the next block.
+    """
 
     head: Head
     state_root: Hash32
@@ -48,7 +50,7 @@ class RevertPoint(msgspec.Struct, frozen=True):
 
 
 class RevertPoints:
-    """Kept revert points by number; numbers begin at 0, and none is used twice."""
+    """Saved states of evm_snapshot by number; numbers begin at 0 and are never used again."""
 
     def __init__(self) -> None:
         self._revert_points: dict[int, RevertPoint] = {}
@@ -89,7 +91,9 @@ ACCOUNTS_AT_ONCE = 50
 
 
 class DevelopmentChain(BlockMaker):
-    """Development chain with all changes that tests request."""
+    """Development chain with the operations of the evm_, anvil_ and hardhat_ methods: mining, snapshots,
+    reset, reorganisation, and changes of accounts without a transaction.
+    """
 
     def __init__(
         self,

@@ -27,7 +27,10 @@ def _checked(timestamp: int) -> int:
 
 
 class ClockSetting(msgspec.Struct, frozen=True):
-    """Seconds by which the clock is ahead, the next block's exact time, and seconds between two blocks."""
+    """Setting of a development chain's clock, in seconds: `offset` is its lead over the system clock,
+    `next_exact` the timestamp of the next block, `interval` the time between the timestamps of two blocks;
+    None if not set.
+    """
 
     offset: int = 0
     next_exact: int | None = None
@@ -35,7 +38,9 @@ class ClockSetting(msgspec.Struct, frozen=True):
 
 
 class BlockClock:
-    """Clock of blocks, in whole seconds."""
+    """Clock from which a development chain's blocks get their timestamps, in whole seconds since 1970;
+    clients can move it.
+    """
 
     def __init__(self, now: Callable[[], float] = time.time) -> None:
         self._now = now

@@ -24,11 +24,15 @@ class WriteFailedError(RpcError):
 
 
 class ControlError(Exception):
-    """Error of a change that cannot be made; the text is for the caller."""
+    """Error of a requested change that a development chain cannot make; its text becomes the message of the
+    JSON-RPC error.
+    """
 
 
 class ScheduledTransaction(msgspec.Struct, frozen=True):
-    """Transaction of a new branch, completed when the block before its own exists."""
+    """Transaction to include in a block of a new branch; it is encoded once the previous block exists,
+    because its nonce and fees may depend on it.
+    """
 
     sender: Address
     encode: Callable[[int, int | None], bytes]
@@ -41,7 +45,9 @@ class ScheduledTransaction(msgspec.Struct, frozen=True):
 
 
 class ReorganisationRequest(msgspec.Struct, frozen=True):
-    """Change of branch after `ancestor`; `refused` has index and reason of each transaction left out."""
+    """Outcome of a requested reorganisation: the last common block, the blocks removed and added, and the
+    index and reason of each transaction left out.
+    """
 
     ancestor: Head
     change: HeadChange
@@ -83,14 +89,18 @@ class Impersonation:
 
 
 class DevelopmentLog:
-    """Switch of the lines printed for blocks, transactions and controls."""
+    """Switch (anvil_setLoggingEnabled) of the lines printed for a development chain's blocks, transactions
+    and controls.
+    """
 
     def __init__(self) -> None:
         self.enabled = True
 
 
 class ForkedFrom(msgspec.Struct, frozen=True):
-    """Chain on which a development chain began: its node's URL without secret parts, its id, its block."""
+    """Origin of a forked development chain: URL of the other chain's node without secret parts, chain id, and
+    the block on which the fork began.
+    """
 
     url: str
     chain_id: int
@@ -100,8 +110,8 @@ class ForkedFrom(msgspec.Struct, frozen=True):
 
 
 class ForkRequest(msgspec.Struct, frozen=True):
-    """Requested chain and block to begin on: without `url` the present chain, without `block` its present
-    block, or the head of another chain.
+    """Request to begin the development chain anew on another block (anvil_reset). Without `url` it stays on
+    the present chain; without `block` it takes the present block, or the head of another chain.
     """
 
     url: str | None = None
@@ -109,7 +119,7 @@ class ForkRequest(msgspec.Struct, frozen=True):
 
 
 class ForkedChain(msgspec.Struct, frozen=True):
-    """New chain on a block of another one, not yet in use."""
+    """New development chain that forks another one, opened but not yet in use."""
 
     chain: Chain
     fork: ForkedFrom
@@ -118,7 +128,9 @@ class ForkedChain(msgspec.Struct, frozen=True):
 
 
 class ForkFactory(Protocol):
-    """Factory of chains on blocks of other chains."""
+    """Factory of development chains that fork another chain, called by anvil_reset; implemented by
+    `TemporaryForkFactory`.
+    """
 
     async def begin(self, forking: ForkRequest, present: ForkedFrom) -> ForkedChain | None:
         """Return a new chain on the requested block, None if that is the `present` block.

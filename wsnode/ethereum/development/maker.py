@@ -23,7 +23,9 @@ from wsnode.ethereum.tree.head_writer import HeadObserver, LiveTree, in_thread
 
 
 class MiningMode:
-    """Current mining mode, one of anvil's three; `seconds` is None except for regular blocks."""
+    """Current mining mode of a development chain, one of anvil's three: a block for each transaction, a block
+    every `seconds`, or on request. `seconds` is None in the first and third.
+    """
 
     def __init__(self, seconds: float | None = None, *, on_request: bool = False) -> None:
         """Make a block every `seconds`; if None one for each transaction, or with `on_request` none."""

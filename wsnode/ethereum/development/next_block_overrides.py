@@ -23,7 +23,9 @@ MAX_BASE_FEE: Final = (1 << 64) - 1
 
 
 class NextBlockOverrides(msgspec.Struct, frozen=True):
-    """Settings of the next block; None leaves a member to the protocol's rules."""
+    """Values that clients have set for the next block's header, with base fee in wei; None derives a value by
+    the protocol's rules.
+    """
 
     base_fee: int | None = None
     gas_limit: int | None = None
@@ -41,7 +43,9 @@ NO_WISHES: Final = NextBlockOverrides()
 
 
 class NextBlockPlans:
-    """Clock and settings of the next block, and the attributes that follow from them."""
+    """Plan of the next block of a development chain: its clock, the header values set by clients, and the
+    attributes that follow from both.
+    """
 
     def __init__(
         self, builder: BlockBuilder, clock: BlockClock, *, gas_limit_target: int = GAS_LIMIT_TARGET

@@ -30,14 +30,18 @@ def nothing_known() -> None:
 
 
 class NamedBlock(msgspec.Struct, frozen=True):
-    """Block named in a call, by number or by hash; it may exist elsewhere, or not at all."""
+    """Block that a call's parameters name, by number or by hash. Other nodes may have it, or it does not
+    exist.
+    """
 
     number: int | None
     hash: Hash32 | None = None
 
 
 class SeenHead(msgspec.Struct, frozen=True):
-    """Block in a client's cursor, which the client received from a node of this chain."""
+    """Block in the cursor that a client sends to resume. A node of this chain issued the cursor, so the block
+    exists.
+    """
 
     number: int
     hash: Hash32
@@ -54,7 +58,9 @@ Awaited = NamedBlock | SeenHead | MinBlock
 
 
 class NodeLaggingError(RpcError):
-    """Error of a call that names a block known to other nodes and not yet to this one."""
+    """Error of a call for a block that other nodes have and this node still lacks: JSON-RPC code -32001, with
+    `behind` and this node's head in its data.
+    """
 
     def __init__(self, head: Any) -> None:
         super().__init__(
@@ -63,7 +69,9 @@ class NodeLaggingError(RpcError):
 
 
 class BlockBarrier:
-    """Barrier of calls and connections until blocks come; implements `server.access.router.BlockWaiter`."""
+    """Barrier for calls and connections that wait for blocks not yet on this node; implements
+    `server.access.router.BlockWaiter`.
+    """
 
     def __init__(
         self,

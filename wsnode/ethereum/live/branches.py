@@ -9,7 +9,7 @@ from wsnode.ethereum.snapshot import Snapshot
 
 
 class UnknownPositionError(Exception):
-    """Error of a position whose block is not stored, or never was canonical."""
+    """Error of a cursor whose block is not stored, or never was canonical; `position` is its content."""
 
     def __init__(self, position: Position) -> None:
         super().__init__(f"unknown block {position.head}")

@@ -38,7 +38,9 @@ ALL_RECEIPTS: Final[Hashes] = frozenset()
 
 
 class ReceiptIndex:
-    """Index of sets of hashes by the hashes, to find those that a block concerns, however many there are."""
+    """Index from transaction hashes to the subscriptions to `transactionReceipts` that name them; the cost
+    for a block does not depend on the number of subscriptions.
+    """
 
     def __init__(self) -> None:
         self._naming: defaultdict[bytes, set[Hashes]] = defaultdict(set)
@@ -82,9 +84,8 @@ def render_some(view: Snapshot, hashes: list[bytes]) -> bytes:
 
 
 class TransactionFilter(msgspec.Struct, frozen=True):
-    """Filter of pending transactions by sender (one of `senders`) or receiver (one of `receivers`).
-
-    If only one of both is None, it selects no transaction; if both are None, all are selected.
+    """Filter of pending transactions by sender (one of `senders`) or receiver (one of `receivers`). If one of
+    both is None, only the other selects transactions; if both are None, all are selected.
     """
 
     senders: frozenset[bytes] | None = None
@@ -125,7 +126,9 @@ class MinedFilter(msgspec.Struct, frozen=True):
 
 
 class PendingIndex:
-    """Index of pending transactions' filters by address: a match does not visit the other filters."""
+    """Index from addresses to filters of pending transactions; a transaction is compared only with filters
+    that name its sender or receiver.
+    """
 
     def __init__(self) -> None:
         self._by_sender: defaultdict[bytes, set[TransactionFilter]] = defaultdict(set)

@@ -6,7 +6,9 @@ import msgspec
 
 
 class StoredFilter(msgspec.Struct, frozen=True):
-    """Filter that any of the nodes answers."""
+    """Polled filter (eth_newFilter) in the store shared by all nodes, so that any of them can answer its
+    polls.
+    """
 
     wish: bytes
     """Subject of the filter, encoded by the node that made it."""
@@ -17,7 +19,9 @@ class StoredFilter(msgspec.Struct, frozen=True):
 
 
 class FilterQuota(msgspec.Struct, frozen=True):
-    """Holder and weight of a new filter, and the bounds over all nodes."""
+    """Holder and weight of a new polled filter, and the maximum numbers of filters and of weights over all
+    nodes.
+    """
 
     holder: str
     """API key or address for which the filter is counted; empty for no holder."""
@@ -43,9 +47,8 @@ class UnreadableFilterError(Exception):
 
 
 class FilterStore(Protocol):
-    """Store of filters, each kept until it has not been polled for some time.
-
-    Every method raises FilterStoreUnavailableError.
+    """Store of polled filters shared by all nodes, implemented by `RedisFilterStore`. A filter is removed
+    some time after its last poll; every method raises FilterStoreUnavailableError.
     """
 
     async def add(self, identity: str, new: StoredFilter, room: FilterQuota) -> None:

@@ -39,7 +39,9 @@ Key = TypeVar("Key")
 
 
 class FilterGroups:
-    """Filter of logs, with a group for each form of notifications."""
+    """Groups of the subscriptions to `logs` with equal filters: one group for each form of notifications
+    (with cursors, with notices of reorganisations).
+    """
 
     __slots__ = ("groups", "number", "wanted")
 
@@ -51,7 +53,9 @@ class FilterGroups:
 
 
 class SubjectGroups:
-    """Groups of live subscriptions, one for each subject."""
+    """Groups of the live subscriptions to a chain's events; the subscriptions in a group have the same
+    subject and share each encoded event.
+    """
 
     def __init__(self, fan_out: FanOut) -> None:
         self._fan_out = fan_out
@@ -213,7 +217,9 @@ def _publish(groups: dict[Extensions, Group], text: bytes, head: Head, before: P
 
 
 class _BlockMessages:
-    """Messages of a block's logs or transactions, each made once, and the events made of them."""
+    """Encoded messages of one block's logs or transactions by index, each made at its first use and shared by
+    all groups of subscriptions.
+    """
 
     def __init__(self, text: Callable[[int], bytes], head: Head, before: Position, *, removed: bool) -> None:
         """Make no message yet; `text` returns the JSON of the log or transaction with an index."""

@@ -48,7 +48,9 @@ Members: TypeAlias = dict[str, msgspec.Raw]
 
 
 class PrunedHistoryError(UnknownPositionError):
-    """Error: the other chain's node does not return the events after a position; `reason` is its word."""
+    """Error of a cursor below a fork's first block, after which the other chain's node returns no events;
+    `reason` is that node's message.
+    """
 
     def __init__(self, position: Position, reason: str) -> None:
         super().__init__(position)
@@ -56,7 +58,9 @@ class PrunedHistoryError(UnknownPositionError):
 
 
 class ForkHistory(msgspec.Struct, frozen=True):
-    """Other chain below the first block here, with its last block."""
+    """Part of a forked chain below its first block, read from the other chain's nodes; `last` is the block
+    before the first one here.
+    """
 
     below: ForkBackend
     last: Head

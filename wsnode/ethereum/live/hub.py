@@ -48,7 +48,9 @@ logger = logging.getLogger("wsnode.live")
 
 
 class ReorgInProgress:
-    """Reorganisation in publication: the dropped blocks still to be published, highest first."""
+    """Reorganisation whose dropped blocks are being published one by one; `rest` has the blocks still to
+    publish, highest first, `ancestor` the last common block.
+    """
 
     __slots__ = ("ancestor", "rest")
 
@@ -58,7 +60,9 @@ class ReorgInProgress:
 
 
 class ProofSource(Protocol):
-    """Source of proved values, for states without execution."""
+    """Source of values of a light folder's states, proved by other nodes because no block is executed here;
+    called for watched accounts and calls.
+    """
 
     async def carry(self, error: MissingStateError) -> bool:
         """Keep those of the lacking values that follow from earlier states and access lists.

@@ -48,14 +48,18 @@ _BLOCKS_A_SLICE: Final = 32
 
 
 class Item(msgspec.Struct, frozen=True, gc=False):
-    """Rendered log, header, hash or array of receipts, and the position after it."""
+    """Event to replay: the JSON text of a log, header, block, transaction or array of receipts, and the
+    position after it.
+    """
 
     result: bytes
     behind: Position
 
 
 class Page(msgspec.Struct, frozen=True):
-    """Next events in order, and the position after them."""
+    """Next stored events of a resuming subscription, in order, and the position from which the next page
+    continues.
+    """
 
     items: Sequence[Item]
     position: Position

@@ -18,7 +18,9 @@ KEPT_BYTES: Final = 32 * 1024 * 1024
 
 
 class PendingTransaction(Protocol):
-    """Transaction that came into the pool."""
+    """Transaction to publish to subscriptions to pending transactions; implemented by `PooledTransaction`,
+    for one added to the pool, and by transactions received from followed nodes.
+    """
 
     @property
     def hash(self) -> bytes: ...
@@ -43,7 +45,9 @@ class PendingSpec(msgspec.Struct, frozen=True):
 
 
 class PendingEvents:
-    """Group of the subscribers with one `PendingSpec`, and the count of its transactions."""
+    """Group of the subscribers with one `PendingSpec`, with `count`, the number of transactions published to
+    it, and `holders`, the number of subscriptions.
+    """
 
     __slots__ = ("count", "group", "holders")
 

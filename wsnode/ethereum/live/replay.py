@@ -29,7 +29,9 @@ Place = tuple[StoredSubject, Position, Head, Head | None]
 
 
 class PageEvent:
-    """Page as an event, None if it is empty, and the position after it."""
+    """Page of stored events, encoded as one event to send: `event` is None for an empty page, `position` is
+    after it.
+    """
 
     __slots__ = ("change", "event", "floor", "is_ahead", "position")
 
@@ -59,7 +61,9 @@ class PageEvent:
 
 
 class ReplayPages:
-    """Maker of pages from the store, in fair turns."""
+    """Maker of pages of stored events for subscriptions that resume or lag; they take turns by slices, and
+    equal pages are made once.
+    """
 
     def __init__(self, chain: Chain) -> None:
         self._chain = chain

@@ -22,7 +22,9 @@ from wsnode.ethereum.snapshot import Snapshot
 
 
 class Extensions(msgspec.Struct, frozen=True):
-    """Additional members of a subscription's notifications."""
+    """Extensions of a subscription's notifications beyond geth's form: `cursors` adds a cursor to each,
+    `reorgs` a notice of each reorganisation.
+    """
 
     cursors: bool = False
     reorgs: bool = False
@@ -37,7 +39,7 @@ STANDARD = Extensions()
 
 
 class LogSpec(msgspec.Struct, frozen=True):
-    """Subject of `logs`."""
+    """Subject of a subscription to `logs`: the filter, and the extensions of its notifications."""
 
     wanted: LogFilter
     form: Extensions = STANDARD
@@ -54,7 +56,7 @@ class LogSpec(msgspec.Struct, frozen=True):
 
 
 class HeaderSpec(msgspec.Struct, frozen=True):
-    """Subject of `newHeads`."""
+    """Subject of a subscription to `newHeads`: the extensions of its notifications alone."""
 
     form: Extensions = STANDARD
 
@@ -71,7 +73,7 @@ class HeaderSpec(msgspec.Struct, frozen=True):
 
 
 class BlockSpec(msgspec.Struct, frozen=True):
-    """Subject of `newBlocks`."""
+    """Subject of a subscription to `newBlocks`: contents of the blocks, extensions of the notifications."""
 
     contents: BlockContentOptions
     form: Extensions = STANDARD
@@ -88,7 +90,9 @@ class BlockSpec(msgspec.Struct, frozen=True):
 
 
 class MinedSpec(msgspec.Struct, frozen=True):
-    """Subject of `alchemy_minedTransactions`."""
+    """Subject of a subscription to `alchemy_minedTransactions`: the filter, hashes or objects, and with or
+    without transactions of removed blocks.
+    """
 
     wanted: MinedFilter
     hashes_only: bool = False
@@ -119,7 +123,9 @@ class MinedSpec(msgspec.Struct, frozen=True):
 
 
 class ReceiptSpec(msgspec.Struct, frozen=True):
-    """Subject of `transactionReceipts`."""
+    """Subject of a subscription to `transactionReceipts`: the transactions' hashes, and the extensions of its
+    notifications.
+    """
 
     hashes: Hashes
     form: Extensions = STANDARD

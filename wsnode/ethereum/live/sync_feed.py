@@ -42,7 +42,9 @@ class SyncFeed:
 
 
 class SyncReporter(Protocol):
-    """Service that keeps a chain live by other nodes."""
+    """Service that follows other nodes to keep this chain at their head, as eth_syncing and related methods
+    read it.
+    """
 
     @property
     def progress(self) -> SyncProgress | None:

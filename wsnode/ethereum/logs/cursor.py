@@ -24,7 +24,9 @@ _PLACE: Final = _HASH + _NUMBER + _LOGS
 
 
 class LogCursor(msgspec.Struct, frozen=True):
-    """Position among the logs of the chain that ends with a block."""
+    """Position among the logs of the chain that ends with a block (`number`, `hash`): `logs` logs after this
+    block's first log, or before it if negative.
+    """
 
     number: int
     """Block number; -1 before the genesis block."""

@@ -70,7 +70,9 @@ Owner = TypeVar("Owner", bound=Hashable)
 
 
 class _Place:
-    """Filters by their values at one place of a log: its address, or a topic's position."""
+    """Index of filters by one condition, on a log's address or on its topic at one position: bitmaps of the
+    filters' numbers by required value.
+    """
 
     __slots__ = ("by_value", "open")
 

@@ -81,7 +81,9 @@ _CHUNK_SIZE: Final = 1 << CHUNK_BITS
 
 
 class ValueIterator:
-    """Iterator of one value, at a chunk of the index in which it occurs."""
+    """Iterator over the chunks of the log index with one value, an address or a topic; `chunk` is the current
+    one.
+    """
 
     __slots__ = ("_cursor", "_prefix", "chunk", "row")
 
@@ -110,7 +112,9 @@ class ValueIterator:
 
 
 class AnyValueIterator:
-    """Iterator of the values of one criterion, together at one chunk of the index."""
+    """Iterator over the chunks of the log index with any value of one condition (the addresses, or the topics
+    at one position); `chunk` is the current one.
+    """
 
     __slots__ = ("_index", "_values", "chunk")
 

@@ -21,7 +21,9 @@ Places = list[tuple[BlockNumber, Sequence[int]]]
 
 
 class LogPage(msgspec.Struct, frozen=True):
-    """Texts of logs in the order of the chain; `is_last` is True if no more logs match."""
+    """Page of matching logs: their JSON texts in the order of the chain, and their blocks and indices;
+    `is_last` is True if no more logs match.
+    """
 
     texts: list[bytes]
     places: Places

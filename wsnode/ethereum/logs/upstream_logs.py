@@ -27,7 +27,9 @@ LogPosition = tuple[int, int]
 
 
 class UpstreamLog(msgspec.Struct, frozen=True):
-    """Log as the other chain's node returns it."""
+    """Log below a fork's first block, from the other chain's node: block number and hash, index in the block,
+    and its JSON text.
+    """
 
     number: int
     hash: Hash32
@@ -40,7 +42,9 @@ class UpstreamLog(msgspec.Struct, frozen=True):
 
 
 class UpstreamLogPage(msgspec.Struct, frozen=True):
-    """First matching logs, and the position from which the search continues."""
+    """First matching logs from the other chain's node, and the block and index in it from which the search
+    continues.
+    """
 
     logs: Sequence[UpstreamLog]
     following: LogPosition

@@ -27,7 +27,9 @@ from wsnode.ethereum.state import ReorganisedError
 
 
 class PayloadBuild:
-    """Attributes of a payload, and the best block built so far."""
+    """Build of one payload: the attributes from the consensus client, and the most valuable block built so
+    far.
+    """
 
     def __init__(self, parent: Rows, attributes: PayloadAttributes, gas_limit: int) -> None:
         self.parent = parent

@@ -40,7 +40,7 @@ from wsnode.ethereum.tree.statuses import (
 
 
 class FifoLock:
-    """Line of tickets; the first ticket holds the lock until it is given up."""
+    """Lock given to tasks in the order in which they joined its queue of tickets."""
 
     def __init__(self) -> None:
         self._places = deque[LockTicket]()
@@ -52,7 +52,7 @@ class FifoLock:
 
 
 class LockTicket:
-    """Place in a line, given up at the end of its `with` block."""
+    """Place in the queue of a `FifoLock`; the end of its `with` block gives up the place, or the lock."""
 
     def __init__(self, places: "deque[LockTicket]") -> None:
         self._places = places
@@ -79,7 +79,9 @@ MAX_BYTES: Final = 64 << 20
 
 
 class OrphanBlocks:
-    """Blocks by hash, in the order of arrival; the oldest are dropped first."""
+    """Blocks with an unknown parent, by hash, kept until the parent arrives; the oldest are dropped beyond
+    the bounds.
+    """
 
     def __init__(self) -> None:
         self._blocks: dict[bytes, UnverifiedBlock] = {}
@@ -140,7 +142,9 @@ class ForkchoiceError(Exception):
 
 
 class PayloadSidecar(msgspec.Struct, frozen=True, kw_only=True):
-    """Members sent beside a payload, since Cancun and since Prague."""
+    """Parameters of engine_newPayload beside the payload: blob hashes and parent beacon block's root (since
+    Cancun), execution requests (since Prague); None before.
+    """
 
     blob_hashes: Sequence[bytes] | None = None
     parent_beacon_block_root: bytes | None = None
@@ -148,7 +152,9 @@ class PayloadSidecar(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class MalformedPayload(msgspec.Struct, frozen=True):
-    """Error of a malformed payload, kept for it and for its descendants."""
+    """Record of a payload that could not be decoded as a block: its parent hash, and the error, returned for
+    it and its descendants.
+    """
 
     parent: bytes
     """Parent hash of the payload."""
@@ -156,7 +162,9 @@ class MalformedPayload(msgspec.Struct, frozen=True):
 
 
 class EngineChain:
-    """Chain that verifies payloads and sets its head for a consensus client; `line` keeps calls in order."""
+    """Chain as the Engine API controls it: executes payloads, and sets the head of a forkchoice update. Calls
+    hold the lock `line` in the order of arrival.
+    """
 
     def __init__(self, chain: Chain, tree: LiveTree, want: Want | None = None) -> None:
         """Make the chain; `want` fetches blocks, None if only the consensus client sends them."""

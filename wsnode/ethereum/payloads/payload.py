@@ -39,7 +39,9 @@ BEFORE_THE_MERGE: Final = Hash32(bytes(32))
 
 
 class PayloadStatus(msgspec.Struct, frozen=True, rename="camel"):
-    """PayloadStatusV1 of the Engine API."""
+    """Status of a payload or of a forkchoice's head (PayloadStatusV1 of the Engine API), with the hash of the
+    latest valid block in hex, and the error; None becomes null.
+    """
 
     status: Literal["VALID", "INVALID", "SYNCING", "ACCEPTED", "INVALID_BLOCK_HASH"]
     latest_valid_hash: str | None = None

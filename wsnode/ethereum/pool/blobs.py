@@ -12,7 +12,7 @@ CELLS: Final = 128
 
 
 class Blob(msgspec.Struct, frozen=True):
-    """Blob with its commitment and the proofs for its versioned hash."""
+    """Blob of a transaction (EIP-4844) with its KZG commitment, versioned hash and proofs."""
 
     versioned_hash: bytes
     content: bytes

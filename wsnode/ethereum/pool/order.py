@@ -20,7 +20,9 @@ Head: TypeAlias = tuple[int, bool, int, int, PoolEntry, list[PoolEntry]]
 
 
 class BlockSpace(msgspec.Struct, frozen=True, kw_only=True):
-    """Fees of a block in wei, None before such fees exist, and its limits."""
+    """Conditions of the next block for transactions: base fee and blob fee in wei, None before these fees
+    exist; maximum gas, and maximum number of blobs.
+    """
 
     base_fee: int | None
     blob_fee: int | None
@@ -29,7 +31,7 @@ class BlockSpace(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class TransactionOrder(StrEnum):
-    """Order in which a block takes the accounts' next transactions, as anvil's `--order`."""
+    """Order in which a block takes transactions from the pool, each sender's by nonce (anvil's `--order`)."""
 
     FEES = "fees"
     """Best tip first, as in geth."""

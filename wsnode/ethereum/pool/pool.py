@@ -59,7 +59,9 @@ Relay = Callable[[bytes], Awaitable[None]]
 
 
 class TransactionPool(PoolView):
-    """Pool on one head, changed by `advance`. For one thread, except `decode` and `check`."""
+    """Pool of transactions executable after the chain's head, or waiting; `advance` adapts it to a new head.
+    For one thread, except `decode` and `check`.
+    """
 
     def __init__(
         self,

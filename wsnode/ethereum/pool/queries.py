@@ -24,7 +24,9 @@ DELEGATION: Final = b"\xef\x01\x00"
 
 
 class PoolState(msgspec.Struct, frozen=True):
-    """Head, its header row, and the fees and limits of the block after it."""
+    """Head on which a pool's transactions are checked, with its header row and state root, and the fees and
+    limits of the block after it.
+    """
 
     head: Head
     header: bytes
@@ -65,7 +67,7 @@ def standpoint(view: Snapshot) -> PoolState:
 
 
 class PoolView:
-    """Transactions of a pool, and its head; only the pool changes them."""
+    """Queries of a pool's transactions; only the subclass `TransactionPool` changes them."""
 
     at: PoolState
 

@@ -17,7 +17,9 @@ def worth(entry: PoolEntry, base_fee: int | None) -> Worth:
 
 
 class PriceHeap:
-    """Heap of a mapping's entries, built at first use; entries removed since are skipped."""
+    """Heap of the pool's transactions, cheapest first, to find the ones to drop; built at its first use. It
+    skips entries no longer in the mapping.
+    """
 
     def __init__(self, entries: Mapping[bytes, PoolEntry]) -> None:
         self._entries = entries

@@ -38,7 +38,9 @@ from wsnode.upstream.errors import UpstreamError
 
 
 class HistoricalTurn(CallContext):
-    """Turn of one call that reads from a past chain; the view stays open at its end."""
+    """Context of one call repeated on a chain that ends with an earlier block; its view stays open at the end
+    of the call.
+    """
 
     __slots__ = ()
 
@@ -122,8 +124,8 @@ _BLOCK: Final = JsonDecoder(_Block)
 
 
 class FirstBlockFallback(UpstreamFallback):
-    """Middleware that searches below the first block for an event of an account missing in the handler's
-    result.
+    """Middleware that finds an account's event below a fork's first block, by searching the other chain's
+    blocks, if the handler finds none here.
     """
 
     __slots__ = ()
@@ -173,9 +175,8 @@ def first_block(
 
 
 class SenderNonceFallback(FirstBlockFallback):
-    """Middleware that asks the other node for a transaction below the first block by its sender and nonce.
-
-    The result is null if the nonce was used without a transaction.
+    """Middleware that requests a transaction below a fork's first block, given by sender and nonce, from the
+    other chain's node. The result is null if the nonce was used without a transaction.
     """
 
     __slots__ = ()
@@ -204,7 +205,9 @@ class SenderNonceFallback(FirstBlockFallback):
 
 
 class CreatorFallback(FirstBlockFallback):
-    """Middleware for the transaction that created a contract; it executes the block of the transaction."""
+    """Middleware for the transaction below a fork's first block that created a contract; it finds and
+    executes the transaction's block.
+    """
 
     __slots__ = ()
 
@@ -240,8 +243,8 @@ LISTING: Final = frozenset(
 
 
 class HistoricalStateFallback(UpstreamFallback):
-    """Middleware that runs a call on the chain of a block below the first one, if the call reads the state
-    after it.
+    """Middleware for calls on the state after a block below a fork's first one: it runs them on a chain that
+    ends with this block.
     """
 
     __slots__ = ()
@@ -277,7 +280,9 @@ class HistoricalStateFallback(UpstreamFallback):
 
 
 class BlockTraceFallback(BlockFallback):
-    """Middleware that traces blocks below the first one by executing them, or else asks the other node."""
+    """Middleware that traces blocks below a fork's first one, by executing them, or else by a request to the
+    other chain's node.
+    """
 
     __slots__ = ()
 
@@ -292,7 +297,9 @@ class BlockTraceFallback(BlockFallback):
 
 
 class TransactionTraceFallback(TransactionFallback):
-    """Traces transactions below the first block by executing their blocks, as `BlockTraceFallback`."""
+    """Middleware that traces transactions below a fork's first block, by executing their blocks, or else by a
+    request to the other chain's node.
+    """
 
     __slots__ = ()
 

@@ -16,7 +16,7 @@ from wsnode.store.environment import Reader, Writer
 
 
 class ChainTotals(msgspec.Struct, frozen=True):
-    """Totals of the chain through one block: logs and difficulty."""
+    """Totals of the chain from its first block through one block: the number of logs, and the difficulty."""
 
     logs: int
     difficulty: int

@@ -23,11 +23,13 @@ __all__ = [
 
 
 class ChainError(Exception):
-    """Reason for which a chain's folder cannot be used."""
+    """Error of a folder whose chain cannot be created or opened; the subclasses name the reason."""
 
 
 class ChainIdsError(ChainError):
-    """Chain id that was changed as often as the folder can record."""
+    """Error of a change of the chain id beyond the number of changes that a folder can record; `most` is this
+    number.
+    """
 
     def __init__(self, most: int) -> None:
         super().__init__(f"the chain id was changed {most} times, which is all that can be kept")
@@ -35,7 +37,7 @@ class ChainIdsError(ChainError):
 
 
 class NoChainError(ChainError):
-    """Folder without a chain."""
+    """Error of opening a folder that contains no chain; `folder` is its path."""
 
     def __init__(self, folder: Path) -> None:
         super().__init__(f"{folder} holds no chain: import one first, with its --genesis")
@@ -43,9 +45,9 @@ class NoChainError(ChainError):
 
 
 class UnknownSchemaError(ChainError):
-    """Folder with a storage schema of another version of the program.
-
-    `found` is None for a schema without checksums, and for a damaged row of the version.
+    """Error of a folder written with the storage schema of another version of the program: `found`, while
+    this version reads `known`. `found` is None for a schema without checksums, and for a damaged row of the
+    version.
     """
 
     def __init__(self, folder: Path, found: int | None, known: int) -> None:
@@ -55,7 +57,9 @@ class UnknownSchemaError(ChainError):
 
 
 class OtherKindError(ChainError):
-    """Folder of another kind, light or full, or of another window than asked for; its kind cannot change."""
+    """Error of a folder of another kind than requested, light or full, or with another window of blocks; a
+    folder's kind cannot change.
+    """
 
     def __init__(self, folder: Path, found: FolderKind, given: FolderKind) -> None:
         super().__init__(f"{folder} is {found}, not {given}: take another folder")
@@ -63,7 +67,7 @@ class OtherKindError(ChainError):
 
 
 class NoAllocationError(ChainError):
-    """Genesis file without accounts, which a full folder needs."""
+    """Error of a genesis file without accounts (`alloc`) for a full folder, which needs them."""
 
     def __init__(self, folder: Path) -> None:
         super().__init__(f"{folder}: the genesis has no alloc, which all but light folders need")
@@ -71,7 +75,9 @@ class NoAllocationError(ChainError):
 
 
 class UnsupportedExecutionError(ChainError):
-    """Chain of a family with blocks that wsnode does not execute, so its folder can only be light."""
+    """Error of a full folder for a chain of a family whose blocks wsnode does not execute; its folder can
+    only be light.
+    """
 
     def __init__(self, folder: Path, family: str) -> None:
         super().__init__(
@@ -82,7 +88,9 @@ class UnsupportedExecutionError(ChainError):
 
 
 class OtherGenesisError(ChainError):
-    """Folder of another chain, by the hash of its genesis block."""
+    """Error of a folder with the chain of another genesis block than given; `stored` and `given` are the
+    hashes, `maker` the command that made the folder.
+    """
 
     def __init__(self, folder: Path, stored: bytes, given: bytes, maker: str) -> None:
         super().__init__(
@@ -93,7 +101,7 @@ class OtherGenesisError(ChainError):
 
 
 class OtherConfigurationError(ChainError):
-    """Genesis file of the folder's chain, but with another `config`."""
+    """Error of a genesis file with the folder's genesis block, but another `config` than the folder's."""
 
     def __init__(self, folder: Path) -> None:
         super().__init__(f"the genesis file's `config` differs from the one in {folder / 'genesis.json'}")
@@ -101,8 +109,7 @@ class OtherConfigurationError(ChainError):
 
 
 class PassedForkError(ChainError):
-    """Genesis file with another block or time for a fork already passed by the folder's chain.
-
+    """Error of a genesis file with another block or time for a fork already passed by the folder's chain.
     `stored` and `given` are block numbers or times in seconds, None for a fork that is not scheduled;
     `position` is the head's number or time.
     """
@@ -120,7 +127,7 @@ class PassedForkError(ChainError):
 
 
 class ChainBusyError(ChainError):
-    """Folder that another process is writing; `owner` is its process id."""
+    """Error of opening for writing a folder that another process is writing; `owner` is its process id."""
 
     def __init__(self, folder: Path, owner: str) -> None:
         super().__init__(f"{folder} is being written by process {owner}")
@@ -128,7 +135,9 @@ class ChainBusyError(ChainError):
 
 
 class CorruptHeadError(ChainError):
-    """Folder with rows that do not agree at the head, as after a copy beside its writer."""
+    """Error of a folder whose rows at the head contradict each other, as in a copy made while a process was
+    writing; `fault` describes the contradiction.
+    """
 
     def __init__(self, folder: Path, fault: str) -> None:
         super().__init__(

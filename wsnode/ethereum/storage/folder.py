@@ -31,7 +31,7 @@ class _Genesis(msgspec.Struct, rename="camel"):
 
 
 class ChainFolder(msgspec.Struct, frozen=True):
-    """Folder of a chain, `DATA/eth`."""
+    """Folder of an Ethereum chain, `DATA/eth`: paths of its stores, its genesis file, and its lock."""
 
     path: Path
 

@@ -15,7 +15,9 @@ BLOCKS_A_SECOND: Final = 10
 
 
 class FolderKind(msgspec.Struct, frozen=True):
-    """Kind of a folder: number of blocks kept (`window`, None for all), and light if it executes none."""
+    """Kind of a folder: full, or light without executed blocks, and `window`, the number of recent blocks
+    kept, None for all.
+    """
 
     window: int | None = None
     is_light: bool = False

@@ -25,7 +25,9 @@ _ROOT: Final = 32
 
 
 class StatePatch(msgspec.Struct, frozen=True):
-    """Patch of a state: the changed accounts, and the state root after the patch."""
+    """Change of accounts in a block's state made without a transaction, on a development chain; `state_root`
+    is the root after it.
+    """
 
     accounts: bytes
     """JSON in the form of state overrides."""

@@ -24,7 +24,7 @@ STORE_FAILURES: Final = (CorruptRowError, StateError, StoreError)
 
 
 class HeadObserver(Protocol):
-    """Receiver of changes of the head, such as a hub, which may also read the store itself."""
+    """Observer called after each change of the head; `Hub` implements it, to publish the change."""
 
     is_held: bool
     """True while a change of several steps is in progress; the receiver then must not read the store."""
@@ -34,7 +34,9 @@ class HeadObserver(Protocol):
 
 
 class LiveTree:
-    """Tree of a served chain: verifies blocks, moves the head, and has changes published."""
+    """Tree of blocks of a chain in service: verifies blocks in threads, moves the head, and has each change
+    published to subscribers.
+    """
 
     def __init__(self, tree: BlockTree, audience: HeadObserver) -> None:
         self.tree = tree

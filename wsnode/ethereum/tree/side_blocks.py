@@ -18,7 +18,9 @@ MAX_BYTES: Final = 64 << 20
 
 
 class SideBlock(msgspec.Struct, frozen=True):
-    """Block that could become the head: executed, or with only its header verified."""
+    """Block beside the canonical chain that could become its head: a `BuiltBlock` if executed, an
+    `UnverifiedBlock` if only its header is verified.
+    """
 
     block: BuiltBlock | UnverifiedBlock
     total_difficulty: int
@@ -49,7 +51,7 @@ def unexecuted(block: UnverifiedBlock, total_difficulty: int) -> SideBlock:
 
 
 class SideBlocks:
-    """Side blocks by hash; those used last are kept."""
+    """Side blocks in memory, by hash; beyond the bounds the least recently used ones are dropped."""
 
     def __init__(self) -> None:
         # The blocks are in the order of their last use. Each use of a block is followed by a use of its
@@ -127,7 +129,7 @@ class Branch(msgspec.Struct, frozen=True):
 
 
 class KnownBlocks:
-    """Blocks in a snapshot and in memory."""
+    """Look-ups of blocks by hash, stored in a snapshot or kept in memory as side blocks."""
 
     def __init__(self, view: Snapshot, candidates: SideBlocks) -> None:
         self._view = view

@@ -24,7 +24,9 @@ class InvalidBlock(msgspec.Struct, frozen=True):
 
 
 class DeferredBlock(msgspec.Struct, frozen=True):
-    """Status of a block with a valid header, too far from the head to be executed beside it."""
+    """Status of a block with a valid header, not executed: its branch leaves the chain too many blocks below
+    it, or only its header was to be verified.
+    """
 
     head: Head
 
@@ -41,7 +43,9 @@ Status: TypeAlias = ValidBlock | InvalidBlock | DeferredBlock | UnknownParentBlo
 
 
 class UnknownForkchoiceBlockError(Exception):
-    """Error of a new head, safe or finalized block that is unknown, or not on the head's branch."""
+    """Error of a change of the head with a block that is unknown or not on the new head's branch; `name` says
+    which: head, safe or finalized.
+    """
 
     def __init__(self, name: str, block_hash: bytes) -> None:
         super().__init__(f"the {name} block {hexadecimal(block_hash)} is unknown")
@@ -49,7 +53,9 @@ class UnknownForkchoiceBlockError(Exception):
 
 
 class BelowFinalizedError(Exception):
-    """Error of a new head whose branch leaves the chain below the finalized block."""
+    """Error of a new head whose branch leaves the chain at block number `root`, below the finalized block
+    number `finalized`.
+    """
 
     def __init__(self, root: int, finalized: int) -> None:
         super().__init__(f"leaves the chain at block {root}, below block {finalized}, which is final here")

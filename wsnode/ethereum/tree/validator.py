@@ -47,7 +47,9 @@ class InvalidBlocks:
 
 
 class BlockValidator:
-    """Validator of a chain's blocks: it keeps valid ones as candidates for the head, and errors of others."""
+    """Validator of blocks of a chain: executes them, and keeps the valid ones in memory as side blocks, the
+    invalid ones with their errors.
+    """
 
     def __init__(self, chain: Chain) -> None:
         self._chain = chain

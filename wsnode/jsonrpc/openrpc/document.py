@@ -18,7 +18,7 @@ META_SCHEMA: Final = "https://raw.githubusercontent.com/open-rpc/meta-schema/mas
 
 
 class OpenRpcWriter:
-    """Writer of the document of one registry."""
+    """Writer of the OpenRPC document (rpc.discover) of the methods in one registry."""
 
     def __init__(self, registry: Registry) -> None:
         self._registry = registry

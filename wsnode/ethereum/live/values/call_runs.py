@@ -17,7 +17,10 @@ from wsnode.jsonrpc.errors import RpcError
 
 
 class CallBounds(msgspec.Struct, frozen=True):
-    """Bounds of runs: gas, values read and bytes, seconds of one run, and share of the time for all."""
+    """Bounds of the runs of subscribed calls: gas of one call, absolute and in multiples of the block's gas
+    limit; values read by one call; bytes of all calls; seconds of one run; and `time_fraction`, the part of
+    the time between two blocks for all runs.
+    """
 
     gas: int
     gas_blocks: int
@@ -34,7 +37,9 @@ MIN_INTERVAL: Final = 0.05
 
 
 class TimeShare:
-    """Time that runs may take: a share of the time since the last block, on all cores."""
+    """Budget of time for runs of subscribed calls: a fraction of the seconds between the last two blocks, on
+    all cores.
+    """
 
     def __init__(self, share: float) -> None:
         self._rate = share * (os.cpu_count() or 1)
@@ -67,7 +72,9 @@ ROUNDS: Final = 2
 
 
 class CallProofs:
-    """Requests for proofs of values that calls read, within the bound after one block."""
+    """Requests to other nodes for proofs of the values that subscribed calls read, bounded in number after
+    each block; for light folders.
+    """
 
     def __init__(self, hub: Hub, table: LiveCalls, most: int) -> None:
         """Request at most `most` values after each block."""
@@ -140,7 +147,9 @@ MAX_ATTEMPTS: Final = 3
 
 
 class HistoricalOutcomes:
-    """Outcomes at an earlier state, from which a subscription resumes."""
+    """Outcomes of a subscription's calls at the state of its cursor, found in several steps, to publish only
+    outcomes that differ from them.
+    """
 
     def __init__(self, number: int, cursor: StateCursor, count: int) -> None:
         self.number = number

@@ -51,7 +51,9 @@ MAX_FETCHES: Final = 64
 
 
 class CallWatch(SubscriberGroups):
-    """Calls of equal subscriptions, and the groups of their subscribers."""
+    """List of calls subscribed to by equal subscriptions, with the groups of these subscribers; `key` is a
+    digest of the list.
+    """
 
     def __init__(self, fan_out: FanOut, key: bytes, number: int) -> None:
         super().__init__(fan_out)
@@ -63,7 +65,9 @@ class CallWatch(SubscriberGroups):
 
 
 class CallFeed:
-    """Feed of call outcomes: runs the calls affected by each step, and publishes changed outcomes."""
+    """Feed of the outcomes of subscribed calls: after each new block it runs the calls that read changed
+    values, and publishes the changed outcomes.
+    """
 
     def __init__(self, hub: Hub, bounds: CallBounds, fetchers: Callable[[], StateFetchers | None]) -> None:
         """Make a feed; `fetchers` returns the source of unknown state, None if there is none."""

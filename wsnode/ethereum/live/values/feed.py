@@ -92,7 +92,9 @@ Changed = Mapping[bytes, tuple[bool, set[bytes]]]
 
 
 class WatchedKeys(SubscriberGroups):
-    """Keys that are watched together, their values, and the groups of their subscribers."""
+    """Accounts and slots watched by equal subscriptions to `state`: their keys, last published values, and
+    groups of subscribers.
+    """
 
     def __init__(self, fan_out: FanOut, keys: tuple[Key, ...], values: Values) -> None:
         super().__init__(fan_out)
@@ -128,7 +130,9 @@ def published_view(hub: Hub) -> Iterator[tuple[Snapshot, StateCursor] | None]:
 
 
 class StateFeed:
-    """Publisher of changed values, once for each change of the head, or of the state after the head."""
+    """Publisher of changed accounts and slots to subscriptions to `state`, after each change of the head or
+    of the head's state.
+    """
 
     def __init__(self, hub: Hub) -> None:
         self._hub = hub

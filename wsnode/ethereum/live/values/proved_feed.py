@@ -40,7 +40,9 @@ logger = logging.getLogger("wsnode.live")
 
 
 class ProvedWatchedKeys(WatchedKeys):
-    """Keys that are watched together, with their values after the block of their last turn."""
+    """Accounts and slots watched by equal subscriptions on a light folder, with their values after `place`,
+    the block for which they were last proved; None before the first.
+    """
 
     def __init__(self, fan_out: FanOut, keys: tuple[Key, ...]) -> None:
         super().__init__(fan_out, keys, {})

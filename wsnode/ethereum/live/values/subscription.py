@@ -30,7 +30,9 @@ F = TypeVar("F")
 
 
 class ValueSubscription(Subscription, Generic[G]):
-    """Subscription to values: first all, then changed ones; once it has lagged, the latest ones."""
+    """Subscription to values of the state or outcomes of calls: it sends all values first, then only changed
+    ones. A client that reads too slowly gets the latest values without those in between.
+    """
 
     def __init__(
         self,

@@ -54,7 +54,7 @@ Key: TypeAlias = bytes
 
 
 class Failure(msgspec.Struct, frozen=True):
-    """Error in place of all values of an account."""
+    """JSON-RPC error (code, message, data) published in place of an account's values."""
 
     code: int
     message: str

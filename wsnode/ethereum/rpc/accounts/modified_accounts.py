@@ -25,18 +25,22 @@ from wsnode.jsonrpc.work import Step
 
 
 class JsonBlockNumber(NumberOrTag):
-    """A block's number, below 2**64 as a JSON number."""
+    """Number of a block as a JSON number below 2**64."""
 
 
 class NumberRangeParameters(msgspec.Struct, array_like=True, frozen=True, gc=False):
-    """`[first, last]`; without `last`, the changes of block `first` itself."""
+    """`[first, last]`, numbers of blocks; the changes after `first`, up to `last`. Without `last`, the
+    changes of block `first` itself.
+    """
 
     first: JsonBlockNumber
     last: JsonBlockNumber | None = None
 
 
 class HashRangeParameters(msgspec.Struct, array_like=True, frozen=True, gc=False):
-    """`[first, last]`; without `last`, the changes of block `first` itself."""
+    """`[first, last]`, hashes of blocks; the changes after `first`, up to `last`. Without `last`, the changes
+    of block `first` itself.
+    """
 
     first: BlockHash
     last: BlockHash | None = None

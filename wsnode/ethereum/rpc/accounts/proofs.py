@@ -50,7 +50,7 @@ Proof: TypeAlias = tuple[list[bytes], list[tuple[bytes, list[bytes]]], bytes]
 
 
 class StorageKeys(list[str]):
-    """Storage slots as the caller wrote them."""
+    """Storage slots to prove, as hex in the caller's spelling."""
 
 
 class ProofParameters(msgspec.Struct, array_like=True, frozen=True, gc=False):

@@ -45,7 +45,9 @@ class JsonInteger(int):
 
 
 class StorageRangeParameters(msgspec.Struct, array_like=True, frozen=True, gc=False):
-    """`[block, transaction index, address, first hash, most results]`."""
+    """`[block, transaction index, address, first hash, maximum]`: slots of an account before the transaction,
+    by their keys' hashes from `first hash` on, at most `maximum`.
+    """
 
     block: BlockParameter
     index: JsonInteger
@@ -106,7 +108,7 @@ MAX_SLOTS: Final = 1024
 
 
 class SlotsByAccount(dict[Address, list[Hash32]]):
-    """Slots by account."""
+    """Storage slots to read, as an object: arrays of slots by the account's address."""
 
 
 class StorageValuesParameters(msgspec.Struct, array_like=True, frozen=True, gc=False):

@@ -53,13 +53,13 @@ _ACCOUNT: Final = record(
 
 
 class NumberParameters(msgspec.Struct, array_like=True, frozen=True, gc=False):
-    """`[block]`."""
+    """`[block]`, by number or tag."""
 
     block: NumberOrTag
 
 
 class HashParameters(msgspec.Struct, array_like=True, frozen=True, gc=False):
-    """`[hash]`."""
+    """`[hash]`, of a transaction or of a contract's code."""
 
     hash: Hash32
 
@@ -71,35 +71,35 @@ class BlockHashParameters(msgspec.Struct, array_like=True, frozen=True, gc=False
 
 
 class BlockByNumberParameters(msgspec.Struct, array_like=True, frozen=True, gc=False):
-    """`[block, full]`."""
+    """`[block, full]`, by number or tag; `full` is true for whole transactions, false for their hashes."""
 
     block: NumberOrTag
     full: Flag
 
 
 class BlockByHashParameters(msgspec.Struct, array_like=True, frozen=True, gc=False):
-    """`[hash, full]`."""
+    """`[hash, full]`, the block's hash; `full` is true for whole transactions, false for their hashes."""
 
     hash: BlockHash
     full: Flag
 
 
 class IndexByNumberParameters(msgspec.Struct, array_like=True, frozen=True, gc=False):
-    """`[block, index]`."""
+    """`[block, index]`, by number or tag; `index` is that of a transaction or uncle in the block."""
 
     block: NumberOrTag
     index: Index
 
 
 class IndexByHashParameters(msgspec.Struct, array_like=True, frozen=True, gc=False):
-    """`[hash, index]`."""
+    """`[hash, index]`, the block's hash; `index` is that of a transaction or uncle in the block."""
 
     hash: BlockHash
     index: Index
 
 
 class BlockMethods:
-    """Handlers that may be asked for the pending block."""
+    """Handlers of methods on blocks and uncles by number; they also answer for the pending block."""
 
     def __init__(self, pending: PendingState) -> None:
         self._pending = pending

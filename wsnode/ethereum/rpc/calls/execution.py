@@ -50,7 +50,9 @@ class CallParameters(msgspec.Struct, array_like=True, frozen=True, gc=False):
 
 
 class CallExecution(msgspec.Struct, frozen=True, gc=False):
-    """A message, the block on whose state it runs, and its limits."""
+    """Call to execute: the message, the block whose state and header it sees, overrides of both as JSON, None
+    without, and the maximum gas.
+    """
 
     view: Snapshot
     header: bytes | BuiltBlock

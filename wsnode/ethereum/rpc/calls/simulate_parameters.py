@@ -35,7 +35,7 @@ _BLOCKS: Final = "BlockStateCalls"
 
 
 class SimulatedBlock(msgspec.Struct, frozen=True, gc=False):
-    """The calls of one block, and its overrides."""
+    """Block to simulate: its calls in order, and overrides of its header and of the state before it."""
 
     block_overrides: BlockOverrides = NO_BLOCK_OVERRIDES
     state_overrides: StateOverrides = NO_STATE_OVERRIDES
@@ -43,7 +43,9 @@ class SimulatedBlock(msgspec.Struct, frozen=True, gc=False):
 
 
 class SimulationObject:
-    """A sequence of blocks to simulate, and options of the run."""
+    """Sequence of blocks to simulate (`blockStateCalls`), and options of the run: `traceTransfers`,
+    `validation`, `returnFullTransactions`.
+    """
 
     __slots__ = ("blocks", "full_transactions", "trace_transfers", "validation")
 

@@ -6,7 +6,9 @@ from wsnode.ethereum.state import HeadSnapshot, State
 
 
 class LightView(Snapshot):
-    """Snapshot without a state; every read of the state raises the error for the caller."""
+    """Snapshot of a light folder without a source of states; each read of the state raises the JSON-RPC error
+    for the caller.
+    """
 
     __slots__ = ()
 

@@ -31,13 +31,13 @@ HASH_TYPE = "common.Hash"
 
 
 class Data(bytes):
-    """Bytes of any length."""
+    """Bytes of any length, as hex after `0x`."""
 
     __slots__ = ()
 
 
 class BlockHash(Hash32):
-    """The hash of a block."""
+    """Hash of a block: 32 bytes as hex after `0x`."""
 
     __slots__ = ()
 

@@ -28,7 +28,9 @@ Answer = TypeVar("Answer")
 
 
 class PendingState(PendingBlockBuilder):
-    """The pending block as a block parameter names it, with geth's errors."""
+    """Builder of the pending block for methods whose block parameter is `pending`; its errors are geth's
+    JSON-RPC errors.
+    """
 
     def after(self, view: Snapshot) -> BuiltBlock:
         """Return the block after the view's head.

@@ -106,13 +106,13 @@ _ENCODED_ERRORS: Final = (
 
 
 class BlockHashTraceParameters(BlockHashParameters, array_like=True, frozen=True, gc=False):
-    """`[block's hash, options]`."""
+    """`[block's hash, options]`; the options name the tracer."""
 
     options: TraceOptions = NO_OPTIONS
 
 
 class HashTraceParameters(HashParameters, array_like=True, frozen=True, gc=False):
-    """`[hash, options]`."""
+    """`[hash, options]`, the transaction's hash; the options name the tracer."""
 
     options: TraceOptions = NO_OPTIONS
 

@@ -35,7 +35,9 @@ _RESERVED: Final = re.compile(
 
 
 class TraceOptions:
-    """The tracer and its settings; without a tracer, struct logs."""
+    """Options of a trace: the tracer, its settings, and a time limit; without a tracer, the result is geth's
+    struct logs.
+    """
 
     tracer: str | None = None
     tracer_config: Any = None
@@ -59,7 +61,9 @@ class TraceOptions:
 
 
 class CallTraceOptions(TraceOptions):
-    """Trace options of a call, with state and block overrides."""
+    """Options of debug_traceCall: the tracer and its settings, state and block overrides, and `txIndex`, the
+    number of the block's transactions to execute before the call.
+    """
 
     state_overrides: StateOverrides = NO_STATE_OVERRIDES
     block_overrides: BlockOverrides = NO_BLOCK_OVERRIDES

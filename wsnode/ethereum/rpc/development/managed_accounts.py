@@ -44,7 +44,7 @@ Steps = Generator[Step, Any, bytes]
 
 
 class TransactionSyncParameters(msgspec.Struct, array_like=True, frozen=True, gc=False):
-    """`[transaction, milliseconds]`."""
+    """`[transaction, milliseconds]`: an unsigned transaction, and the time to wait for its block."""
 
     transaction: CallObject
     timeout: Milliseconds | None = None

@@ -34,7 +34,7 @@ from wsnode.jsonrpc.registry import Registry
 
 
 class DevelopmentSetup(msgspec.Struct, frozen=True):
-    """Control of a development chain, and the private keys of its accounts."""
+    """Development chain to control by RPC methods, with the private keys (32 bytes) of its accounts."""
 
     control: DevelopmentChain
     secrets: Sequence[bytes]
@@ -47,7 +47,9 @@ class DevelopmentSetup(msgspec.Struct, frozen=True):
 
 
 class DevelopmentParts(msgspec.Struct, frozen=True):
-    """The parts of the node that the methods use."""
+    """Parts of the node that the methods of a development chain use: chain, pool, and handlers of other
+    methods.
+    """
 
     chain: Chain
     pool: TransactionPool

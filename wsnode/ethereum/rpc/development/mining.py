@@ -48,26 +48,28 @@ Steps = Generator[Step, Any, bytes]
 
 
 class MineParameters(msgspec.Struct, array_like=True, frozen=True, gc=False):
-    """`[options]`."""
+    """`[options]`: the time and the number of the blocks to mine; without options, one block."""
 
     options: MineOptions = ONE_BLOCK
 
 
 class MineManyParameters(msgspec.Struct, array_like=True, frozen=True, gc=False):
-    """`[blocks, seconds between two]`."""
+    """`[blocks, seconds between two]`: the number of blocks, by default 1, and the seconds between their
+    timestamps.
+    """
 
     blocks: LenientCount = ONE
     interval: LenientCount = NONE
 
 
 class BlockCountParameters(msgspec.Struct, array_like=True, frozen=True, gc=False):
-    """`[number]`."""
+    """`[number]`, of a snapshot that evm_snapshot returned."""
 
     number: LenientCount
 
 
 class DepthParameters(msgspec.Struct, array_like=True, frozen=True, gc=False):
-    """`[depth]`."""
+    """`[depth]`: the number of blocks to remove, by default 1."""
 
     depth: LenientCount | None = None
 
@@ -79,7 +81,7 @@ class ResetParameters(msgspec.Struct, array_like=True, frozen=True, gc=False):
 
 
 class SecondsParameters(msgspec.Struct, array_like=True, frozen=True, gc=False):
-    """`[seconds]`."""
+    """`[seconds]`: a duration, or a time since 1970."""
 
     seconds: LenientCount
 
@@ -199,7 +201,7 @@ class MiningMethods:
 
 
 class UrlParameters(msgspec.Struct, array_like=True, frozen=True, gc=False):
-    """`[url]`."""
+    """`[url]`, of the forked chain's node."""
 
     url: str
 
@@ -220,7 +222,7 @@ class ForkUrlMethods:
 
 
 class LoggingMethods:
-    """Handlers that switch the log of the chain's events."""
+    """Handlers that switch on and off the lines printed for a development chain's events."""
 
     def __init__(self, control: DevelopmentChain) -> None:
         self._control = control
@@ -328,7 +330,7 @@ def add_methods(registry: Registry, control: DevelopmentChain, pool: Transaction
 
 
 class MinedBlockMethods:
-    """Handler that returns mined blocks with the outputs of their transactions."""
+    """Handler of evm_mine_detailed, which returns the mined blocks with their transactions' outputs."""
 
     def __init__(self, chain: Chain, control: DevelopmentChain, traces: DebugTraceMethods) -> None:
         self._chain = chain

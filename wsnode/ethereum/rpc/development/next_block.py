@@ -22,19 +22,19 @@ MAX_SECONDS: Final = 10**12
 
 
 class WeiParameters(msgspec.Struct, array_like=True, frozen=True, gc=False):
-    """`[wei]`."""
+    """`[wei]`: a base fee or a gas price."""
 
     wei: LenientNumber
 
 
 class GasParameters(msgspec.Struct, array_like=True, frozen=True, gc=False):
-    """`[gas]`."""
+    """`[gas]`: the gas limit of the next blocks."""
 
     gas: LenientNumber
 
 
 class RandomValueParameters(msgspec.Struct, array_like=True, frozen=True, gc=False):
-    """`[value]`."""
+    """`[value]`: `prevRandao` of the next block, 32 bytes."""
 
     value: Hash32
 

@@ -33,7 +33,9 @@ class LenientBytes(bytes):
 
 
 class MineOptions:
-    """The time of the next block, or an object with `timestamp` and the number of `blocks`."""
+    """Timestamp of the next block in seconds, or an object with `timestamp` and `blocks`, the number of
+    blocks to mine.
+    """
 
     __slots__ = ("blocks", "timestamp")
 
@@ -43,8 +45,8 @@ class MineOptions:
 
 
 class ResetOptions:
-    """Options of a reset: none, or a fork's chain and block, with or without a member `forking` around
-    them.
+    """Options of a reset: an object with `jsonRpcUrl` and `blockNumber` of the chain to fork, also within a
+    member `forking`; without them the chain returns to its first block.
     """
 
     __slots__ = ("forking",)
@@ -54,8 +56,8 @@ class ResetOptions:
 
 
 class PlacedTransaction:
-    """A transaction of a new branch, encoded or as an object, alone or in a pair with the index of its
-    block.
+    """Transaction of a new branch: signed bytes as hex, or an object; alone for the branch's first block, or
+    in an array with the index of its block.
     """
 
     __slots__ = ("block", "call", "encoded")
@@ -73,7 +75,9 @@ class PlacedTransactions(tuple[PlacedTransaction, ...]):
 
 
 class ReorganisationObject:
-    """The number of replaced blocks (`depth`), and the `transactions` of the replacing ones."""
+    """Object of a reorganisation: `depth`, the number of blocks to replace, and `transactions` of the new
+    blocks.
+    """
 
     __slots__ = ("depth", "transactions")
 

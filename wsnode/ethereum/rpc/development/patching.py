@@ -25,7 +25,7 @@ class AddressParameters(msgspec.Struct, array_like=True, frozen=True, gc=False):
 
 
 class AmountParameters(msgspec.Struct, array_like=True, frozen=True, gc=False):
-    """`[address, number]`."""
+    """`[address, number]`: an amount of wei for an account's balance."""
 
     address: Address
     amount: LenientNumber
@@ -60,8 +60,8 @@ class DropTransactionParameters(msgspec.Struct, array_like=True, frozen=True, gc
 
 
 class PatchMethods:
-    """Handlers that change accounts; `answer` is the result of those without a value: null or, for hardhat,
-    true.
+    """Handlers that change accounts, the pool or impersonation without a transaction; methods without a value
+    return `answer`: null, or true for hardhat_ methods.
     """
 
     def __init__(self, control: DevelopmentChain, answer: bytes) -> None:

@@ -36,7 +36,9 @@ from wsnode.jsonrpc.registry import Registry
 
 
 class AnvilParameters(msgspec.Struct, array_like=True, frozen=True, gc=False):
-    """`[depth, [[transaction, place of its block], …]]`, or an object with these members."""
+    """`[depth, [[transaction, block], …]]`, or an object with the members `depth` and `tx_block_pairs`;
+    `block` is the index of the transaction's block in the new branch.
+    """
 
     depth: LenientCount
     tx_block_pairs: PlacedTransactions

@@ -32,19 +32,21 @@ GZIP: Final = b"\x1f\x8b"
 
 
 class DumpParameters(msgspec.Struct, array_like=True, frozen=True, gc=False):
-    """`[with the states after earlier blocks]`, which are never included."""
+    """`[history]`: true to request the states after earlier blocks too, which are never included."""
 
     with_history: Flag = Flag(is_set=False)
 
 
 class LoadParameters(msgspec.Struct, array_like=True, frozen=True, gc=False):
-    """`[dump]`."""
+    """`[dump]`, as hex of the bytes that anvil_dumpState returned."""
 
     dump: LenientBytes
 
 
 class DumpedAccount(msgspec.Struct, frozen=True):
-    """An account in anvil's format: quantities in hex, the nonce a JSON number."""
+    """Account in anvil's dump: balance, code and storage in hex, storage as values by slot, the nonce as a
+    JSON number.
+    """
 
     nonce: int
     balance: str
@@ -53,7 +55,9 @@ class DumpedAccount(msgspec.Struct, frozen=True):
 
 
 class AnvilDump(msgspec.Struct, frozen=True):
-    """All accounts; anvil accepts a dump without blocks but requires these members."""
+    """Dump of a chain's state in anvil's format: all accounts, and the members for blocks, which anvil
+    requires even if they are empty.
+    """
 
     accounts: dict[str, DumpedAccount]
     block: Any = None

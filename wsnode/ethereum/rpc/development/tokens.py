@@ -41,7 +41,9 @@ Slot = tuple[str, str]
 
 
 class DealParameters(msgspec.Struct, array_like=True, frozen=True, gc=False):
-    """`[owner, token, balance]`."""
+    """`[owner, token, balance]`: addresses of the owner and of the token's contract, and the new balance in
+    the token's smallest unit.
+    """
 
     owner: Address
     token: Address
@@ -49,7 +51,9 @@ class DealParameters(msgspec.Struct, array_like=True, frozen=True, gc=False):
 
 
 class AllowanceParameters(msgspec.Struct, array_like=True, frozen=True, gc=False):
-    """`[owner, spender, token, allowance]`."""
+    """`[owner, spender, token, allowance]`: three addresses, `token` the contract's, and the new allowance in
+    the token's smallest unit.
+    """
 
     owner: Address
     spender: Address
@@ -58,8 +62,8 @@ class AllowanceParameters(msgspec.Struct, array_like=True, frozen=True, gc=False
 
 
 class TokenMethods:
-    """Handlers that find a token's slot as anvil does: in the access list of the call that reads the
-    value.
+    """Handlers that set ERC-20 balances and allowances in storage. Like anvil, they find the slot in the
+    access list of the call that reads the value.
     """
 
     def __init__(

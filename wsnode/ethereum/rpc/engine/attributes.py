@@ -27,7 +27,7 @@ _WITHDRAWAL: Final = ("index", "validatorIndex", "address", "amount")
 
 
 class AttributesParameter:
-    """Payload attributes as a parameter."""
+    """Attributes of a payload to build, as an object of the Engine API; other members are ignored."""
 
     __slots__ = ("value",)
 
@@ -36,13 +36,13 @@ class AttributesParameter:
 
 
 class ExactAttributes(AttributesParameter):
-    """Payload attributes with exactly the Engine API's members."""
+    """Attributes of a payload to build, as an object of the Engine API; other members are an error."""
 
     __slots__ = ()
 
 
 class EncodedTransactions(tuple[bytes, ...]):
-    """Signed transactions."""
+    """Signed transactions, each as hex."""
 
     __slots__ = ()
 

@@ -39,13 +39,15 @@ class BlobsParameters(msgspec.Struct, array_like=True, frozen=True):
 
 
 class CellIndices(tuple[int, ...]):
-    """Indices of cells, ascending."""
+    """Indices of the requested cells of a blob, ascending; sent as a bit field."""
 
     __slots__ = ()
 
 
 class CellsParameters(msgspec.Struct, array_like=True, frozen=True):
-    """`[versioned hashes, bit field]`; bit n of the field's bytes, the lowest first, stands for cell n."""
+    """`[versioned hashes, bit field]`; the field has 16 bytes as hex, and bit n of them, counted from the
+    lowest bit of the first byte, requests cell n.
+    """
 
     hashes: BlobHashes
     indices: CellIndices

@@ -45,7 +45,9 @@ _MEMBERS: Final = {"head": "headBlockHash", "safe": "safeBlockHash", "finalized"
 
 
 class ForkchoiceState(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename=_MEMBERS):
-    """Three blocks; zeros stand for a safe or a finalized one that there is not yet."""
+    """Hashes of the new head, safe and finalized blocks (ForkchoiceStateV1); zeros for a safe or finalized
+    block that does not exist yet.
+    """
 
     head: Hash32
     safe: Hash32
@@ -53,7 +55,9 @@ class ForkchoiceState(msgspec.Struct, frozen=True, forbid_unknown_fields=True, r
 
 
 class ForkchoiceParameters(msgspec.Struct, array_like=True, frozen=True):
-    """`[state, attributes]`; without attributes nothing is built."""
+    """`[state, attributes]`: the new head, safe and finalized blocks; with `attributes`, a payload is built
+    on the head.
+    """
 
     state: ForkchoiceState
     attributes: ExactAttributes | None = None

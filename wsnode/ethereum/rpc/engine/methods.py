@@ -61,7 +61,9 @@ class CapabilitiesParameters(msgspec.Struct, array_like=True, frozen=True):
 
 
 class ClientVersion(msgspec.Struct, frozen=True):
-    """A client's two letters, name, version, and the first four bytes of its commit."""
+    """Version of a client (ClientVersionV1): its two-letter code, name, version, and the first four bytes of
+    its commit as hex.
+    """
 
     code: str
     name: str
@@ -76,7 +78,9 @@ class ClientVersionParameters(msgspec.Struct, array_like=True, frozen=True):
 
 
 class TransitionConfiguration(msgspec.Struct, frozen=True, rename="camel"):
-    """First block of proof of stake, as the Engine API describes it."""
+    """Configuration of the merge (TransitionConfigurationV1): terminal total difficulty, and hash and number
+    of the terminal block, all as hex.
+    """
 
     terminal_total_difficulty: str
     terminal_block_hash: str

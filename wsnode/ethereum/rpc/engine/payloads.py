@@ -63,7 +63,7 @@ class PayloadBlobHashes(tuple[Hash32, ...]):
 
 
 class ExecutionRequests(tuple[bytes, ...]):
-    """Execution requests, each its type and content."""
+    """Execution requests (EIP-7685), each as hex of its type byte and content."""
 
     __slots__ = ()
 
@@ -83,7 +83,9 @@ class CancunParameters(msgspec.Struct, array_like=True, frozen=True):
 
 
 class PragueParameters(msgspec.Struct, array_like=True, frozen=True):
-    """`[payload, blob hashes, beacon root, execution requests]`: of a request type and content."""
+    """`[payload, blob hashes, beacon root, execution requests]`; the root is the parent beacon block's, and
+    each request is its type byte and content.
+    """
 
     payload: PayloadText
     blob_hashes: PayloadBlobHashes

@@ -33,11 +33,13 @@ class BlockCount(int):
 
 
 class Percentiles(list[float]):
-    """Shares of a block's gas, in percent."""
+    """Percentiles, from 0 to 100, of the gas used in a block; the tip at each is returned."""
 
 
 class FeeHistoryParameters(msgspec.Struct, array_like=True, frozen=True, gc=False):
-    """`[count, newest block, percentiles]`."""
+    """`[count, newest block, percentiles]`: the number of blocks, the last of them, and the percentiles of
+    gas used at which to return tips.
+    """
 
     count: BlockCount
     newest: NumberOrTag

@@ -27,7 +27,9 @@ KEPT_BLOCKS: Final = 4 * SAMPLED_BLOCKS
 
 
 class PriceOracle:
-    """Advises a tip: the 60th percentile of the lowest tips of recent blocks, as geth does."""
+    """Adviser of a priority fee in wei: the 60th percentile of the lowest tips of recent blocks, as in geth;
+    before London, of a gas price.
+    """
 
     def __init__(self, price_before_london: int | None = None) -> None:
         """Make an oracle that returns `price_before_london`, in wei, before there are base fees."""

@@ -21,7 +21,9 @@ _FORK_VERSION: Final = b"\x03"
 
 
 class FirstVersionCursor(msgspec.Struct, frozen=True):
-    """A cursor of the first version, which clients may have kept: it names the next log by its number."""
+    """Cursor of version 1, still accepted from clients that kept one: block hash, number in the chain of the
+    next log, and digest of the filter.
+    """
 
     hash: Hash32
     next_log: int

@@ -25,7 +25,9 @@ POLL_BYTES: Final = 8 * 1024 * 1024
 
 
 class Filter:
-    """One filter, and the position up to which its client has polled."""
+    """Polled filter (eth_newFilter and others) in this process's memory, with its creator, and the time of
+    its last poll.
+    """
 
     __slots__ = ("client", "owner", "polled", "weight")
 
@@ -44,7 +46,7 @@ class Filter:
 
 
 class ChainFilter(Filter):
-    """A filter of logs or of block hashes."""
+    """Polled filter of logs or of block hashes, with the position up to which its client has polled."""
 
     __slots__ = ("_spec", "filter_object", "position", "wanted")
 
@@ -142,7 +144,7 @@ def _page(view: Snapshot, wanted: LogFilter | None, position: Position, target: 
 
 
 class PendingFilter(Filter):
-    """A filter of pending transactions, of which only the latest are kept."""
+    """Polled filter of pending transactions; only the latest transactions are kept between two polls."""
 
     __slots__ = ("_count", "_feed", "_subject")
 

@@ -20,7 +20,9 @@ FILTERS_UNAVAILABLE: Final = limit_exceeded("no room for filters")
 
 
 class FilterTable(Protocol):
-    """Table of filters; one that is not polled for some time is removed."""
+    """Table of polled filters, implemented by `InMemoryFilters` and `SharedFilters`; a filter not polled for
+    some time is removed.
+    """
 
     def add(self, new: Filter, caller: CallerContext) -> str:
         """Store a filter, and return its id.
@@ -40,7 +42,7 @@ class FilterTable(Protocol):
 
 
 class InMemoryFilters:
-    """Filters that this process alone knows, as a `FilterTable`."""
+    """Table of polled filters in the memory of this process; implements `FilterTable`."""
 
     def __init__(self, limits: CallLimits, clock: Callable[[], float] = time.monotonic) -> None:
         self._limits = limits

@@ -28,7 +28,9 @@ from wsnode.jsonrpc.work import JsonText
 
 
 class PendingParameters(msgspec.Struct, array_like=True, frozen=True, gc=False):
-    """`[full, filter]`: whole transactions instead of hashes, and which ones."""
+    """`[full, filter]`: true for transactions as objects instead of hashes, and an object that selects
+    transactions by sender or receiver.
+    """
 
     full: Flag | None = None
     selection: Selection | None = None
@@ -45,7 +47,9 @@ class PendingParameters(msgspec.Struct, array_like=True, frozen=True, gc=False):
 
 
 class FilterMethods:
-    """Handlers of the polled filters of one network."""
+    """Handlers of eth_newFilter, eth_getFilterChanges and the other methods of polled filters, with filters
+    in a `FilterTable` of this machine.
+    """
 
     def __init__(self, feed: PendingFeed, limits: CallLimits, table: FilterTable | None = None) -> None:
         """Make the methods; `table` keeps the filters, by default in this process's memory."""

@@ -44,7 +44,9 @@ from wsnode.pubsub.subscription import EventChannel, SharedBound, Subscription
 
 
 class LiveQuota:
-    """The bounds on accounts, slots and calls that subscriptions watch."""
+    """Quota of accounts, slots and calls watched by subscriptions: checks and counts them for each
+    subscription, connection and process.
+    """
 
     def __init__(self, hub: Hub, limits: CallLimits) -> None:
         self._hub = hub
@@ -94,7 +96,9 @@ def decode_position(members: dict[str, Any]) -> tuple[StateCursor | None, Extens
 
 
 class StateOptions(msgspec.Struct, frozen=True):
-    """Keys that are watched, and the form of the notifications."""
+    """Options of a subscription to `state`: the accounts and slots to watch, the cursor to resume from, None
+    to begin with all values, and the form of the notifications.
+    """
 
     keys: tuple[Key, ...]
     """Keys of accounts and slots, each once and in order."""
@@ -109,7 +113,7 @@ class StateOptions(msgspec.Struct, frozen=True):
 
 
 class StateSubscriptionFactory:
-    """Maker of subscriptions to values, within their bounds."""
+    """Factory of subscriptions to `state`, within the quotas of accounts and slots."""
 
     def __init__(self, hub: Hub, limits: CallLimits, quota: LiveQuota) -> None:
         self._hub = hub
@@ -195,7 +199,9 @@ def _slots(value: Any) -> Iterator[Key]:
 
 
 class CallOptions(msgspec.Struct, frozen=True):
-    """Calls that are watched, and the form of the notifications."""
+    """Options of a subscription to `calls`: the calls to watch, the cursor to resume from, None to begin with
+    all outcomes, and the form of the notifications.
+    """
 
     key: bytes
     """Digest of the calls as they were written."""
@@ -210,7 +216,7 @@ class CallOptions(msgspec.Struct, frozen=True):
 
 
 class CallSubscriptionFactory:
-    """Maker of subscriptions to outcomes of calls, within their bounds."""
+    """Factory of subscriptions to `calls`, within the quota of calls."""
 
     def __init__(
         self,

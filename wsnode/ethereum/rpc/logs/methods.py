@@ -53,7 +53,7 @@ LOG_ERRORS: Final = (server_error("unknown block"), PRUNED)
 
 
 class LogParameters(msgspec.Struct, array_like=True, frozen=True, gc=False):
-    """`[filter]`."""
+    """`[filter]`: an object with blocks, addresses and topics."""
 
     filter: FilterObject
 

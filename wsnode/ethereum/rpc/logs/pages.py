@@ -37,7 +37,9 @@ from wsnode.jsonrpc.work import JsonText, Step
 
 
 class HistorySearch(msgspec.Struct, frozen=True):
-    """The place where a page begins, and the last block of all pages."""
+    """Search for a page of logs below a fork's first block: the block and index in it where the page begins,
+    and the last block of the whole search.
+    """
 
     begin: LogPosition
     last: Head
@@ -105,7 +107,9 @@ Slices: TypeAlias = Generator[Step, Any, bytes]
 
 
 class PageFilter:
-    """A filter of logs, the cursor to continue from, and the maximum number of logs of a page."""
+    """Parameter of wsnode_getLogsPage: the filter of logs, the cursor from the previous page, and the maximum
+    number of logs of a page; the last two may be missing.
+    """
 
     __slots__ = ("cursor", "filter", "limit")
 
@@ -134,7 +138,9 @@ class LogPageParameters(msgspec.Struct, array_like=True, frozen=True, gc=False):
 
 
 class PageStart(msgspec.Struct, frozen=True):
-    """The logs of a search, from `begin` to before `end`, numbered in the chain that ends with `last`."""
+    """Range of logs for a page, from `begin` to before `end`: numbers in the sequence of all logs of the
+    chain that ends with `last`.
+    """
 
     begin: int
     end: int

@@ -62,7 +62,9 @@ logger = logging.getLogger("wsnode.node")
 
 
 class SavedLogFilter(msgspec.Struct, frozen=True, array_like=True):
-    """A request's filter of logs, whose blocks are looked up again for each eth_getFilterLogs."""
+    """Filter of logs as the client sent it, by block hash or range; its blocks are resolved anew for each
+    eth_getFilterLogs.
+    """
 
     block_hash: bytes | None
     from_block: int | None
@@ -71,7 +73,9 @@ class SavedLogFilter(msgspec.Struct, frozen=True, array_like=True):
 
 
 class SavedFilter(msgspec.Struct, frozen=True, array_like=True):
-    """Filter as the file has it."""
+    """Polled filter as stored in the file shared by the processes of this machine: its creator, time of the
+    last poll, position, and conditions.
+    """
 
     owner: str | None
     client: str
@@ -153,11 +157,15 @@ def _begin_boot(writer: Writer) -> None:
 
 
 class FilterWriteError(Exception):
-    """Error of a full disk or quota, or of a failing disk."""
+    """Error of a polled filter that cannot be written to the shared file, because the disk is full, over its
+    quota, or failing.
+    """
 
 
 class SharedFilters:
-    """Filters that all processes with this file know, as a `FilterTable`."""
+    """Polled filters in a file shared by the processes of this machine; implements `FilterTable`. Filters of
+    pending transactions stay in the memory of one process.
+    """
 
     def __init__(
         self, store: Environment, limits: CallLimits, clock: Callable[[], float] = since_boot
@@ -279,7 +287,9 @@ class SharedFilters:
 
 
 class _SharedFilter(ChainFilter):
-    """Filter during one poll; its new position is written for the next poll, in any process."""
+    """Polled filter read from the shared file for one poll; its new position is written back for the next
+    poll, in any process.
+    """
 
     __slots__ = ("_identity", "_table")
 

@@ -53,7 +53,9 @@ _IDENTITY: Final = re.compile(rf"0x[0-9a-f]{{{IDENTITY_LENGTH - 2}}}", re.ASCII)
 
 
 class PolledFilter(msgspec.Struct, frozen=True):
-    """Filter during one poll."""
+    """Polled filter from the store shared by all nodes, decoded for one poll; `logs` is None for a filter of
+    block hashes.
+    """
 
     parameters: LogParameters | None
     """Filter of logs as the client sent it; None for hashes of blocks."""
@@ -62,7 +64,9 @@ class PolledFilter(msgspec.Struct, frozen=True):
 
 
 class StoredFilterMethods:
-    """Handlers of the polled filters of one network."""
+    """Handlers of eth_newFilter, eth_getFilterChanges and the other methods of polled filters, with filters
+    in a store shared by all nodes.
+    """
 
     def __init__(self, hub: Hub, barrier: BlockBarrier, limits: CallLimits, store: FilterStore) -> None:
         self._hub = hub

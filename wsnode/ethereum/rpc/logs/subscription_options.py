@@ -38,8 +38,8 @@ _decode_value = msgspec.json.Decoder().decode
 
 
 class SubscribeOptions(msgspec.Struct, frozen=True, kw_only=True):
-    """Where a subscription begins (`fromBlock` or `cursor`), and which of wsnode's own members its events
-    have; beside any filter.
+    """Options of a subscription beside its filter: where it begins (`fromBlock` or `cursor`), and wsnode's
+    additional members of its notifications.
     """
 
     from_block: NumberOrTag | None = None
@@ -49,8 +49,8 @@ class SubscribeOptions(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class SubscribeParameters(msgspec.Struct, array_like=True, frozen=True):
-    """`[kind, argument, options]`; the kind decides the argument, only pending transactions have
-    `options`.
+    """`[kind, argument, options]`: the subscription's name, its filter or options, in a form that depends on
+    the name, and `options` for pending transactions only.
     """
 
     kind: str
@@ -89,7 +89,9 @@ class SubscribeParameters(msgspec.Struct, array_like=True, frozen=True):
 
 
 class PendingOptions(msgspec.Struct, frozen=True):
-    """Filter of pending transactions, and True for a subscription with notices."""
+    """Options of a subscription to pending transactions: the filter, and True to send notices of lost
+    transactions and of a restart.
+    """
 
     wanted: TransactionFilter = TransactionFilter()
     has_notices: bool = False
@@ -102,7 +104,7 @@ class SubscriptionId(str):
 
 
 class IdParameters(msgspec.Struct, array_like=True, frozen=True, gc=False):
-    """`[id]`."""
+    """`[id]`, as eth_subscribe or an eth_new…Filter method returned it."""
 
     id: SubscriptionId
 

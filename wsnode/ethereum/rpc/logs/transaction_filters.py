@@ -19,7 +19,9 @@ _OF_MINED: Final = ("addresses", "includeRemoved", "hashesOnly")
 
 
 class Selection:
-    """An object that selects pending transactions for a polled filter."""
+    """Filter of pending transactions as an object: `fromAddress` and `toAddress`, arrays of addresses; a
+    transaction with any of them is selected.
+    """
 
     __slots__ = ("wanted",)
 

@@ -52,8 +52,8 @@ def names_blocks(kind: Any) -> bool:
 
 
 class MinBlockWait(Middleware):
-    """Middleware that calls the handler once the blocks named by the parameters are here, if other nodes have
-    them.
+    """Middleware that delays a call until the node has the blocks named in its parameters, if other nodes
+    have them.
     """
 
     __slots__ = ("_after", "_barrier", "_takes_cursors")

@@ -16,8 +16,8 @@ from wsnode.jsonrpc.work import Await, Step, Steps
 
 
 class StateFetching(Middleware):
-    """Middleware that fetches the state a call lacks; the call is repeated on the same view, or once on a
-    later one.
+    """Middleware that fetches values of the state missing for a call from other nodes, and repeats the call
+    on the same view, or once on a later one.
     """
 
     __slots__ = ("_again", "_fetchers", "_name")
@@ -83,7 +83,9 @@ def fetching(
 
 
 class ChainRegistry(Registry):
-    """Registry of a chain's methods, whose calls may wait for blocks and fetch state."""
+    """Registry of a chain's methods, with the barrier and the source of state by which calls wait for missing
+    blocks and fetch missing state.
+    """
 
     barrier: BlockBarrier | None = None
     """Barrier for calls that name blocks of other nodes; None without a hub."""

@@ -82,7 +82,9 @@ def is_traced(name: str) -> bool:
 
 
 class UpstreamFallback(Middleware):
-    """Middleware that asks another node about blocks below the first one."""
+    """Middleware of a forked chain that forwards calls about blocks below its first one to the other chain's
+    node.
+    """
 
     __slots__ = ("_name",)
 
@@ -151,7 +153,9 @@ def kept(result: Any, failure: RpcError | None) -> Generator[Step, Any, Any]:
 
 
 class BlockFallback(UpstreamFallback):
-    """Middleware that asks another node about blocks by number, tag and hash."""
+    """Middleware that forwards calls about blocks below a fork's first one, named by number, tag or hash, to
+    the other chain's node.
+    """
 
     __slots__ = ()
 
@@ -231,7 +235,9 @@ def named(view: Snapshot, value: Any) -> Iterator[tuple[int | None, bytes | None
 
 
 class TransactionFallback(UpstreamFallback):
-    """Middleware that asks another node about transactions by hash."""
+    """Middleware that forwards calls about a transaction below a fork's first block, named by hash, to the
+    other chain's node.
+    """
 
     __slots__ = ()
 
@@ -271,7 +277,9 @@ class TransactionFallback(UpstreamFallback):
 
 
 class RangeFallback(UpstreamFallback):
-    """Middleware that has another node search the part of a range below the first traces here."""
+    """Middleware for trace_filter over a range that begins below a fork's first block: the other chain's node
+    searches that part, and the results are joined.
+    """
 
     __slots__ = ()
 
@@ -367,7 +375,7 @@ def _page(found: list[msgspec.Raw], wanted: dict[str, Any]) -> RenderedJson:
 
 
 class FeeHistoryFallback(UpstreamFallback):
-    """Middleware that asks another node for the fee history of blocks below the first one."""
+    """Middleware that gets the fee history of blocks below a fork's first one from the other chain's node."""
 
     __slots__ = ()
 

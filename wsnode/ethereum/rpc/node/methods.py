@@ -24,7 +24,7 @@ the first slash with `anvil`, and a few read the second part as the version of a
 
 
 class DataParameters(msgspec.Struct, array_like=True, frozen=True, gc=False):
-    """`[content]`."""
+    """`[content]`, bytes as hex."""
 
     content: Data
 

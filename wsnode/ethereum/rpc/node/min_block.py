@@ -50,7 +50,9 @@ class MinBlockBarrier:
 
 
 class MinBlockHandler(Middleware):
-    """Middleware that makes this call and the further ones of its connection wait for a block."""
+    """Middleware of wsnode_minBlock: this call and the later ones on its connection wait until the node has
+    the given block.
+    """
 
     __slots__ = ("_barrier",)
 

@@ -136,7 +136,7 @@ STATUS: Final = record(
 
 
 class SyncMethods:
-    """Handlers that report on following, also for a chain without other nodes."""
+    """Handlers of eth_syncing, net_peerCount and wsnode_status, also for a chain that follows no node."""
 
     def __init__(
         self,

@@ -25,7 +25,7 @@ Account = tuple[int, int, bytes] | None
 
 
 class DecodedTransaction(msgspec.Struct):
-    """A transaction's sender, nonce and hash."""
+    """Members read from the JSON of a transaction: sender, nonce and hash, in hex."""
 
     sender: str = msgspec.field(name="from")
     nonce: str

@@ -33,7 +33,9 @@ Steps = Generator[Step, Any, bytes]
 
 
 class BlockFees(msgspec.Struct, rename="camel"):
-    """The members of a receipt that give the transaction's fee."""
+    """Members of a receipt that give the transaction's fee: gas used, and price of a unit of gas in wei, both
+    in hex.
+    """
 
     gas_used: str
     effective_gas_price: str

@@ -38,7 +38,7 @@ class AnyBlock(BlockParameter):
 
 
 class OtterscanNumberParameters(msgspec.Struct, array_like=True, frozen=True, gc=False):
-    """`[block]`."""
+    """`[block]`, by number or tag."""
 
     block: AnyBlockNumber
 
@@ -72,7 +72,9 @@ class OtterscanNonceParameters(msgspec.Struct, array_like=True, frozen=True, gc=
 
 
 class SearchParameters(msgspec.Struct, array_like=True, frozen=True, gc=False):
-    """`[address, block number, page size]`; block number 0 stands for the end where the search begins."""
+    """`[address, block, page size]`; `block` is the number of the block before or after which to search, 0
+    for the chain's end where the search begins.
+    """
 
     address: Address
     block: AnyCount

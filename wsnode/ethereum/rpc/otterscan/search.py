@@ -50,7 +50,9 @@ _PLACED: Final = JsonDecoder(_Placed)
 
 
 class TransactionPage(msgspec.Struct, frozen=True):
-    """Transactions and their receipts, the newest first, up to the first block of a fork."""
+    """Transactions below a fork's first block that involve an account, as JSON texts with their receipts,
+    newest first.
+    """
 
     transactions: list[bytes]
     receipts: list[bytes]
@@ -62,10 +64,9 @@ NONE_OLDER: Final = TransactionPage([], [], is_done=True)
 
 
 class CandidateBlocks:
-    """Blocks from `start` to one end of the chain, in the order of the search.
-
-    They are all blocks until `every` transactions have been read; from there on those with a change of the
-    account's nonce, balance or code, or with a log of the account.
+    """Numbers of the blocks to search for an account's transactions, from `start` to one end of the chain.
+    All blocks are searched until `every` transactions have been read; after these, only blocks with a change
+    of the account's nonce, balance or code, or with a log of it.
     """
 
     def __init__(self, view: Snapshot, address: bytes, start: int, *, is_forward: bool, every: int) -> None:
@@ -161,7 +162,9 @@ Looking = Generator[Step, Any, bool]
 
 
 class SearchPage:
-    """Transactions found so far, in the order of the search, and the last block that was read."""
+    """Result of ots_searchTransactions… so far: the transactions found, in the order of the search, and the
+    last block searched.
+    """
 
     def __init__(self, view: Snapshot, address: bytes, size: int, *, is_forward: bool) -> None:
         self.view = view

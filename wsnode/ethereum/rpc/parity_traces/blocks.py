@@ -24,19 +24,19 @@ NOTHING: Final = b"[]"
 
 
 class TracePathParameters(HashParameters, array_like=True, frozen=True, gc=False):
-    """`[transaction hash, place]`."""
+    """`[transaction hash, place]`; `place` is an array, the index of a subcall at each level."""
 
     place: TracePath
 
 
 class ReplayTransactionParameters(HashParameters, array_like=True, frozen=True, gc=False):
-    """`[transaction hash, types]`."""
+    """`[transaction hash, types]`; `types` is an array of `trace`, `vmTrace`, `stateDiff`."""
 
     types: TraceTypes
 
 
 class ReplayBlockParameters(BlockParameters, array_like=True, frozen=True, gc=False):
-    """`[block, types]`."""
+    """`[block, types]`, by number, tag or hash; `types` is an array of `trace`, `vmTrace`, `stateDiff`."""
 
     types: TraceTypes
 

@@ -40,14 +40,18 @@ class TraceCallParameters(msgspec.Struct, array_like=True, frozen=True, gc=False
 
 
 class CallsParameters(msgspec.Struct, array_like=True, frozen=True, gc=False):
-    """`[calls, block]`; without `block`, the latest."""
+    """`[calls, block]`: an array of `[call, types]`, each executed after the one before. Without `block`, the
+    latest.
+    """
 
     calls: TracedCalls
     block: BlockParameter = LATEST_BLOCK
 
 
 class RawParameters(msgspec.Struct, array_like=True, frozen=True, gc=False):
-    """`[transaction, types, block]`; without `block`, the latest."""
+    """`[transaction, types, block]`: a signed transaction as hex, and the types of traces. Without `block`,
+    the latest.
+    """
 
     transaction: Data
     types: TraceTypes

@@ -27,13 +27,15 @@ Chunk: TypeAlias = list[tuple[int, Rows]]
 
 
 class FilterParameters(msgspec.Struct, array_like=True, frozen=True, gc=False):
-    """`[filter]`."""
+    """`[filter]`: an object with a range of blocks, senders, recipients, and a page of the matches."""
 
     filter: TraceFilter
 
 
 class FilteredTraces:
-    """Traces found so far, the number of traces still to skip, and the number that may still be found."""
+    """Result of trace_filter so far: the traces found, the number of matches still to skip (`after`), and the
+    number that may still be returned (`count`).
+    """
 
     def __init__(self, wanted: TraceFilter, limits: CallLimits) -> None:
         self._limits = limits

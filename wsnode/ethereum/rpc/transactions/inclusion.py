@@ -39,7 +39,7 @@ class Milliseconds(int):
 
 
 class SyncParameters(msgspec.Struct, array_like=True, frozen=True, gc=False):
-    """`[signed transaction, milliseconds]`."""
+    """`[signed transaction, milliseconds]`: bytes as hex, and the time to wait for the receipt."""
 
     encoded: Data
     timeout: Milliseconds | None = None

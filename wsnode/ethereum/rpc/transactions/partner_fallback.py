@@ -27,8 +27,8 @@ IsAllowed: TypeAlias = Callable[[Any], bool]
 
 
 class StaleHeadDetector:
-    """Detector of an outage: the head is older than `stale_after` seconds, or an operator has declared an
-    outage.
+    """Detector of an outage of this node's source of blocks: its head is older than `stale_after` seconds, or
+    an operator has declared an outage.
     """
 
     def __init__(
@@ -43,7 +43,9 @@ class StaleHeadDetector:
 
 
 class PartnerFallback(Middleware):
-    """Middleware that asks a partner for a transaction unknown to this node."""
+    """Middleware of eth_getTransactionByHash that requests a transaction unknown to this node from a partner,
+    another provider's node, during an outage.
+    """
 
     __slots__ = ("_ask", "_ends", "_is_allowed", "_outage", "_spec")
 

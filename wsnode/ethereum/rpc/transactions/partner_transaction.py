@@ -31,18 +31,18 @@ _HEADER: Final[list[Item]] = [
 
 
 class PartnerAnswerError(Exception):
-    """Error of a partner's answer that is not the requested transaction."""
+    """Error of a reply of the partner, another provider's node, that is not the requested transaction."""
 
 
 class Access(msgspec.Struct, rename="camel"):
-    """An entry of an access list."""
+    """Entry of a transaction's access list (EIP-2930): an address, and storage keys."""
 
     address: Account
     storage_keys: list[Hash]
 
 
 class Authorization(msgspec.Struct, rename="camel"):
-    """A signed delegation."""
+    """Entry of a transaction's authorization list (EIP-7702), a signed delegation; numbers in hex."""
 
     chain_id: Number
     address: Account
@@ -53,7 +53,7 @@ class Authorization(msgspec.Struct, rename="camel"):
 
 
 class PartnerTransaction(msgspec.Struct, rename="camel"):
-    """A transaction object; other members are ignored."""
+    """Transaction object in the reply of a partner, another provider's node; unknown members are ignored."""
 
     type: Number
     hash: Hash

@@ -108,7 +108,9 @@ class PoolMethods:
 
 
 class _Written:
-    """The written part of a result, and its length since the last slice."""
+    """JSON text of a long result so far, in pieces, and its bytes and entries since the last pause for other
+    calls.
+    """
 
     def __init__(self, render: Render) -> None:
         self.pieces = ReplyChunks()

@@ -27,7 +27,9 @@ from wsnode.upstream.errors import SendFailedError
 
 
 class ExecutionCheck:
-    """Execution of messages before they are sent; on chains without ArbOS nothing is executed."""
+    """Check, before sending a transaction, that it reaches no code executed by ArbOS alone; on chains without
+    ArbOS nothing is executed.
+    """
 
     def __init__(self, chain: Chain, pending: PendingState, block: BlockParameter) -> None:
         self._chain = chain
@@ -188,8 +190,8 @@ def settled(pool: TransactionPool, settle: Settle, transaction_hash: Hash32) -> 
 
 
 class TransactionRelay:
-    """Handler of eth_sendRawTransaction of a node without a pool; other nodes check what depends on the
-    state.
+    """Handler of eth_sendRawTransaction of a node without a pool: sends the transaction to other nodes, and
+    leaves to them the checks that depend on the state.
     """
 
     def __init__(self, spec: ChainSpec, relay: Relay, limits: PoolLimits, rules: PoolRules) -> None:

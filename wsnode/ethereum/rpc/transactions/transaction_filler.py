@@ -36,7 +36,9 @@ if TYPE_CHECKING:
 
 
 class FeeFields(msgspec.Struct, frozen=True):
-    """Fees for a unit of gas in wei: one price, or the highest price and the tip."""
+    """Fees of a transaction in wei for a unit of gas: `gas_price` alone, or `max_fee` and `max_priority_fee`;
+    None for the others.
+    """
 
     gas_price: int | None = None
     max_fee: int | None = None
@@ -44,7 +46,9 @@ class FeeFields(msgspec.Struct, frozen=True):
 
 
 class UnsignedTransaction(msgspec.Struct, frozen=True):
-    """A complete transaction without a signature."""
+    """Transaction with all fields but a signature; access list and authorizations are encoded, None if its
+    type has none.
+    """
 
     chain_id: int
     nonce: int
