@@ -153,8 +153,8 @@ class WebSocketConnection:
 
     async def _end(self) -> None:
         """End the work for the client; tasks that are sending or ending may be left."""
-        self._has_ended_well = self._sending.stage is ConnectionStage.OVER
-        self._sending.advance(ConnectionStage.ENDING)
+        self._has_ended_well = self._sending.stage is ConnectionStage.CLOSED
+        self._sending.advance(ConnectionStage.DISCONNECTED)
         # A task that still drains the outbox would answer these messages, and begin calls without an end.
         self._backlog = []
         # The wait for a turn takes time. Meanwhile calls must make no results, and the outbox keep no
@@ -174,7 +174,7 @@ class WebSocketConnection:
 
     def keep_alive(self) -> None:
         """Send a ping; cut off a client that has not sent or read anything since the last one."""
-        if self._sending.stage is ConnectionStage.ENDING:
+        if self._sending.stage is ConnectionStage.DISCONNECTED:
             return
         reading = self._owing and self._outbox.progressed
         if not (self._framing.heard or reading):
@@ -205,7 +205,7 @@ class WebSocketConnection:
         self._fail(CloseCode.TRY_AGAIN_LATER, "too many bytes of unfinished messages")
 
     def _fail(self, code: int, reason: str) -> None:
-        if self._sending.stage is not ConnectionStage.ENDING and not self._framing.closed:
+        if self._sending.stage is not ConnectionStage.DISCONNECTED and not self._framing.closed:
             self._backlog = []
             self._framing.fail(code, reason)
             self._count_received()
@@ -219,7 +219,7 @@ class WebSocketConnection:
 
     def evict_output(self) -> None:
         """End without sending the waiting bytes, because this client leaves the most unread."""
-        self._sending.advance(ConnectionStage.OVER)
+        self._sending.advance(ConnectionStage.CLOSED)
         self._outbox.close()
         self.end_within(0)
 
@@ -228,7 +228,7 @@ class WebSocketConnection:
 
     def close(self, code: int, reason: str) -> None:
         """Close the connection with this code and reason; calls in flight end unanswered."""
-        if self._sending.stage is ConnectionStage.ENDING:
+        if self._sending.stage is ConnectionStage.DISCONNECTED:
             return
         seconds = self._closing_seconds
         self._framing.close(code, reason)
@@ -264,7 +264,7 @@ class WebSocketConnection:
                 if self._needs_tasks:
                     return True
                 await self._catch_up()
-                if self._sending.stage >= ConnectionStage.OVER:
+                if self._sending.stage >= ConnectionStage.CLOSED:
                     return False
                 self._set_fast_reply_limit()
                 more = await self._transport.feed(self._take, self.client.peer, self)
@@ -273,7 +273,7 @@ class WebSocketConnection:
             logger.exception("a connection of %s failed", self._session.caller)
             self._framing.fail(CloseCode.INTERNAL_ERROR, "")
             self._sending.post_control()
-            self._sending.advance(ConnectionStage.OVER)
+            self._sending.advance(ConnectionStage.CLOSED)
         return False
 
     @property
@@ -295,7 +295,7 @@ class WebSocketConnection:
             self._set_fast_reply_limit()
         if self._backlog or self._framing.has_more or self._tasks.wanted is not None:
             return False
-        return self._sending.stage < ConnectionStage.OVER
+        return self._sending.stage < ConnectionStage.CLOSED
 
     @property
     def fast_path(self) -> FastPath | None:
@@ -373,7 +373,7 @@ class WebSocketConnection:
         if self._held or self._awaits_rest or framing.is_midway:
             self._wait_for_rest(is_another=bool(messages))
             self._count_received()
-            if self._sending.stage >= ConnectionStage.OVER:
+            if self._sending.stage >= ConnectionStage.CLOSED:
                 return
         if framing.writes and not framing.closed:
             self._sending.post_control()

@@ -32,14 +32,14 @@ from wsnode.server.websocket.outbox import LargeReply, Outbox
 
 
 class ConnectionStage(IntEnum):
-    """Stage of a connection."""
+    """Stage of a connection on its way to the end (RFC 6455, section 7.1)."""
 
     OPEN = 0
-    SAID = 1
+    CLOSING = 1
     """Our close frame has been posted."""
-    OVER = 2
+    CLOSED = 2
     """Everything has been sent or dropped, so the stream may end."""
-    ENDING = 3
+    DISCONNECTED = 3
     """The reader has ended, and no other task may begin."""
 
 
@@ -124,10 +124,10 @@ class FrameSender:
             if frame[:1] == PONG and frame is not last_pong:
                 continue
             if frame == SEND_EOF:
-                self.advance(ConnectionStage.OVER)
+                self.advance(ConnectionStage.CLOSED)
             elif frame[0] == CLOSE_WHOLE:
                 # The close frame is sent after all replies, because no frame may follow it.
-                self.advance(ConnectionStage.SAID)
+                self.advance(ConnectionStage.CLOSING)
                 self.post(frame)
                 self._channel.end()
             else:
@@ -153,7 +153,7 @@ class FrameSender:
             await _resume(self._host)
 
     def _post_message(self, payload: Reply, *, compressed: bool = False) -> None:
-        if self.stage >= ConnectionStage.SAID:
+        if self.stage >= ConnectionStage.CLOSING:
             return
         if size_of(payload) > self._shared.limits.fragment_bytes:
             reply = LargeReply(payload, self._shared.limits.fragment_bytes, compressed=compressed)
