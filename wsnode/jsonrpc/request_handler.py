@@ -36,7 +36,9 @@ logger = logging.getLogger("wsnode.jsonrpc")
 
 
 class RequestHandler:
-    """Answers the requests of one network, and applies its bounds."""
+    """Handler of the JSON-RPC requests of one network: it answers quick calls itself, returns a task for a
+    slow one, and enforces the bounds of `SessionBounds`.
+    """
 
     def __init__(
         self,
@@ -234,7 +236,9 @@ class RequestHandler:
 
 
 class _Call(NamedTuple):
-    """Call that is not answered immediately, with the `perf_counter` of its beginning."""
+    """Call that is not answered immediately: its method, its parameters and its id as JSON text, and its
+    beginning in seconds of `time.perf_counter`.
+    """
 
     method: Method
     params: bytes

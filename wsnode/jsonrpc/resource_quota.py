@@ -10,7 +10,9 @@ LITTLE = 16
 
 
 class ClientId:
-    """Identity of one connection, with the peer whose quota it counts towards."""
+    """Identity of one connection, with its `peer`: the API key or network address whose quota the connection
+    counts towards. `peer` is None for a connection from this machine.
+    """
 
     __slots__ = ("_keyed", "peer")
 
@@ -37,10 +39,10 @@ def quota_key(client: Any) -> Any:
 
 
 class ResourceQuota:
-    """Bound on the sum that all clients hold, with a quota for each.
-
-    One peer holds at most half. The last quarter is for peers, and clients without one, with less than
-    `little` each: so a newcomer finds room while others hold their maximum on any number of connections.
+    """Limit on a sum over all connections, such as bytes or calls, with a fair share for each peer (API key
+    or network address). One peer holds at most half. The last quarter is for peers, and for clients without a
+    peer, with less than `little` each: so a newcomer finds room while others hold their maximum on any number
+    of connections.
     """
 
     __slots__ = ("_held", "_little", "limit", "used")

@@ -70,7 +70,9 @@ class SessionBounds(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class AdmissionGate(Protocol):
-    """Check of a caller's right to make calls."""
+    """Check of a caller's right to make calls, which also charges the caller's rate; each method raises the
+    error of a refusal. `ApiKey` and `Admission` implement it.
+    """
 
     def admit(self, name: str) -> None:
         """Charge for a call of the method `name`, known or not.
@@ -98,7 +100,9 @@ class AdmissionGate(Protocol):
 
 
 class ClosedGate:
-    """Gate that refuses all calls, after the checks of an inner gate."""
+    """Gate that refuses every call with `error`. An inner gate, if given, checks and charges the call first,
+    and its error comes before `error`.
+    """
 
     def __init__(self, inner: AdmissionGate | None, error: RpcError) -> None:
         self._inner = inner

@@ -14,7 +14,9 @@ JsonText: TypeAlias = bytes
 
 
 class RenderedJson(bytes):
-    """JSON text to copy into the reply unchanged; plain `bytes` and `msgspec.Raw` are treated alike."""
+    """JSON text of a result, copied into the reply unchanged. A handler may also return plain `bytes` or
+    `msgspec.Raw`: they are treated alike.
+    """
 
     __slots__ = ()
 
@@ -65,10 +67,10 @@ class CancelToken:
 
 
 class RunInThread:
-    """Step that runs `function(cancel)` in a worker thread, for at most `seconds`; then its call fails.
-
-    The seconds begin when a thread is free; None stands for no bound. `cancel` is set when the result is not
-    wanted any more. The server waits for the function, so it ends soon then.
+    """Step of a slow call: the server runs `function(cancel)` in a worker thread, and resumes the call with
+    the result. The call fails if the function takes more than `seconds`, counted from the time when a thread
+    is free; None stands for no bound. `cancel` is set when the result is not wanted any more; the function
+    then ends soon, since the server waits for it.
     """
 
     __slots__ = ("began", "begin_by", "function", "is_short", "made", "most_bytes", "seconds")
@@ -91,7 +93,9 @@ class RunInThread:
 
 
 class Await:
-    """Step in which the server awaits `function()`, for at most `seconds`."""
+    """Step of a slow call: the server awaits `function()`, for at most `seconds`, and resumes the call with
+    the result.
+    """
 
     __slots__ = ("function", "is_shared", "made", "seconds")
 
@@ -109,9 +113,8 @@ class Await:
 
 
 class Gather(Await):
-    """Step in which the server awaits several functions concurrently.
-
-    Its value is a list with the exception of each function, None for those that succeeded.
+    """Step of a slow call: the server awaits several functions concurrently, and resumes the call with a
+    list. It has the exception of each function, None for those that succeeded.
     """
 
     __slots__ = ("functions",)
@@ -137,7 +140,7 @@ Replying: TypeAlias = Generator[Step, Any, Reply | None]
 
 
 class CallBarrier(Protocol):
-    """Condition for which further calls of a session wait."""
+    """Condition for which further calls of a session wait before they begin."""
 
     def is_over(self) -> bool:
         """Return True if calls need not wait any more."""
@@ -151,8 +154,8 @@ class CallBarrier(Protocol):
 
 
 class View(Protocol):
-    """Context manager of the data that the handlers of one turn read; entering it returns the handlers'
-    object.
+    """Context manager that keeps data readable for the handlers of one turn: a run of messages answered
+    without a break for other tasks. Entering it returns the object for the handlers' reads.
     """
 
     def __enter__(self) -> Any: ...
@@ -161,7 +164,9 @@ class View(Protocol):
 
 
 class Notifier(Protocol):
-    """Connection of a call, if notifications can be sent on it."""
+    """Connection of a call, if it can carry notifications: it holds the subscriptions that calls have begun
+    until their ids are in a reply. `SocketChannel` implements it.
+    """
 
     def take_pending(self) -> Sequence[Any]:
         """Return the subscriptions that calls began since the last call of this method."""
@@ -173,7 +178,9 @@ class Notifier(Protocol):
 
 
 class CallMaker(Protocol):
-    """Context of a call, with the moment of its last view."""
+    """Context in which a call was made; `moment` identifies the state of the data in its last view, such as
+    the head of the chain.
+    """
 
     moment: Any
 
@@ -187,7 +194,9 @@ def next_age() -> int:
 
 
 class CallTask:
-    """Call that has not returned: resume it after each `step`, until `resume` returns True."""
+    """Slow call in progress, as a sequence of steps: the server carries out each `step` and passes its result
+    to `resume`, until `resume` returns True and `reply` is final.
+    """
 
     __slots__ = (
         "age",

@@ -251,7 +251,9 @@ def _headers(address: UpstreamAddress) -> str:
 
 
 class TimestampedConnection(LoadConnection):
-    """Connection that returns messages with their times of arrival, however late they are read."""
+    """Connection that returns messages with their times of arrival. On Linux without TLS these are the
+    kernel's, however late this process reads, elsewhere the times of reading.
+    """
 
     def __init__(self, url: str) -> None:
         super().__init__(url)

@@ -42,7 +42,7 @@ def request_text(identity: int, method: str, params: Sequence[object]) -> bytes:
 
 
 class ReplyReader:
-    """Reader that splits the bytes from a node into messages."""
+    """Incremental parser of the bytes from a node: it yields whole WebSocket messages, and collects pings."""
 
     def __init__(self) -> None:
         self.pings: list[bytes] = []

@@ -16,7 +16,9 @@ _EXACT: Final = 1 << _BITS
 
 
 class Histogram(msgspec.Struct):
-    """Number of latencies in each bucket."""
+    """Distribution of latencies: `counts` has the number of latencies in each bucket, by the bucket's number;
+    buckets of longer latencies are wider.
+    """
 
     counts: dict[int, int] = {}
     total: int = 0

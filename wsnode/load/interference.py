@@ -19,7 +19,10 @@ FIRST_OTHER_ID = 1_000_000
 
 
 class SteadyConnection(msgspec.Struct):
-    """Connection with a hundred requests a second, their latencies in seconds, and other users' replies."""
+    """Connection of a load test with an `eth_blockNumber` request every 10 ms. `latencies` has the seconds
+    until each reply, `asked` the due time of each open request by its id, and `others` the replies to other
+    requests on this connection.
+    """
 
     connection: LoadConnection
     latencies: list[float] = []
@@ -80,7 +83,10 @@ MAX_SECONDS = 30.0
 
 
 class HeadOfLineResult(msgspec.Struct, frozen=True):
-    """Percentiles of cheap calls in milliseconds: alone, beside heavy calls, and on another connection."""
+    """Percentiles of the latencies of cheap calls, in milliseconds: `alone` without load, `beside` on a
+    connection with heavy `eth_call`s in flight, `elsewhere` on another connection meanwhile. `heavy_answered`
+    heavy calls were answered within `heavy_seconds`; `heavy_says` is the outcome of the first.
+    """
 
     alone: list[float]
     beside: list[float]
@@ -131,7 +137,10 @@ MAX_REQUESTS = 20_000
 
 
 class SlowClientResult(msgspec.Struct, frozen=True):
-    """Percentiles in milliseconds of an ordinary client before and during the load, and the unread bytes."""
+    """Percentiles of the latencies of an ordinary client's calls, in milliseconds: `before` the load and
+    `meanwhile`. The load is a connection that reads none of the replies to its `requests` requests, of about
+    `reply_bytes` bytes each.
+    """
 
     before: list[float]
     meanwhile: list[float]

@@ -18,7 +18,9 @@ SCHEDULED: Final = 2
 
 
 class BenchContext(NamedTuple):
-    """Date and machine of a measurement."""
+    """Conditions of a measurement, for its report: the date, the client's machine and system, and the
+    versions of the client's software.
+    """
 
     date: str
     """Date in UTC, in the form of ISO 8601, to the second."""
@@ -61,7 +63,7 @@ def _processor() -> str:
 
 
 class MachineTime(NamedTuple):
-    """Busy seconds and all seconds of all cores together, since the machine began."""
+    """CPU time of all cores together since the machine began, in seconds: `busy`, and `all` with idle."""
 
     busy: float
     all: float
@@ -83,14 +85,16 @@ def machine_time() -> MachineTime:
 
 
 class CpuUsage(NamedTuple):
-    """Part of a core used by a process, and used part of all cores; 0 where unknown."""
+    """CPU use over a period: `process` is the part of one core used by this process, `machine` the used part
+    of all cores, 0 where unknown.
+    """
 
     process: float
     machine: float
 
 
 class CpuMeter:
-    """Use of cores by this process and by all of this machine, from now on."""
+    """Meter of the CPU use of this process and of the whole machine since the meter was made."""
 
     def __init__(self) -> None:
         self._used, self._began, self._machine = time.process_time(), time.perf_counter(), machine_time()

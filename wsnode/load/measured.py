@@ -20,14 +20,16 @@ SLICE_SECONDS: Final = 0.25
 
 
 class TimeSlice(msgspec.Struct):
-    """Replies of a slice of time."""
+    """Replies that arrived in one slice of a run's time: their latencies, and the number of errors."""
 
     latencies: Histogram = msgspec.field(default_factory=Histogram)
     errors: int = 0
 
 
 class ProcessUsage(msgspec.Struct, frozen=True):
-    """Cores and bytes of memory of a node's processes at a moment of a run, in seconds from its beginning."""
+    """Sample of a node's processes: the cores used since the sample before, and the bytes of memory, `at`
+    seconds after the beginning of the run.
+    """
 
     at: float
     cores: float
@@ -35,7 +37,9 @@ class ProcessUsage(msgspec.Struct, frozen=True):
 
 
 class Measurement(msgspec.Struct):
-    """Latencies by method and over time, and errors, of all runs against a node."""
+    """Results of the runs against one node: latencies by method, latencies and errors by slice of time, and
+    errors in all.
+    """
 
     seconds: float = 0.0
     slice_seconds: float = SLICE_SECONDS

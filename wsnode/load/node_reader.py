@@ -11,7 +11,7 @@ REPLY_SECONDS = 30.0
 
 
 class NodeRefusedError(ConnectionError):
-    """Error that the node answered with; the message is its code and text."""
+    """Error of a call that the node answered with a JSON-RPC error; the message is its code and text."""
 
 
 class NodeReader:

@@ -10,7 +10,9 @@ from wsnode.load.mix.window import LoadSettings
 
 
 class MixPlan(msgspec.Struct, frozen=True):
-    """Plan of a measurement: methods, rates and durations."""
+    """Settings of a load test: the share of each method in the requests, the pattern or the ramp of the load,
+    and the client's processes.
+    """
 
     mix: dict[str, float]
     pattern: LoadSettings
@@ -40,7 +42,9 @@ class MeasuredNode(msgspec.Struct, frozen=True):
 
 
 class MixOutcome(msgspec.Struct, frozen=True):
-    """Results of one node, or of each of two: a mix, or the steps of a ramp."""
+    """Results of a load test of one node, or of two nodes to compare; each list has an item for each node.
+    With a ramp `steps` has the results of each step.
+    """
 
     nodes: list[MeasuredNode]
     plan: MixPlan

@@ -15,7 +15,7 @@ Show: TypeAlias = Callable[[str], bool]
 
 
 class ProgressMessage(msgspec.Struct, frozen=True):
-    """Counts of one process of a run since its beginning."""
+    """Report of one client process during a run: its counts and latencies since the beginning of the run."""
 
     process: int
     at: float
@@ -36,7 +36,7 @@ def end_by_itself(_beat: ProgressMessage) -> bool:
 
 
 class RunProgress:
-    """Latest beats of a run's processes."""
+    """Progress of a run as one line of text, made of the latest message of each client process."""
 
     def __init__(self, name: str = "") -> None:
         self._name = name

@@ -131,7 +131,7 @@ def together(steps: Sequence[RampStep], slice_seconds: float) -> Measurement:
 
 
 class PatternRunner:
-    """Runner of patterns on nodes, which shows the progress."""
+    """Runner of load patterns on the nodes of a plan, which shows the progress of each run."""
 
     def __init__(
         self, run: RunPattern, nodes: Sequence[MeasuredNode], plan: MixPlan, slice_seconds: float, show: Show
@@ -182,7 +182,9 @@ class PatternRunner:
 
 
 class RunMonitor:
-    """Listener that shows the beats of a run, and samples the node's processes as often."""
+    """Monitor of a run: it shows the progress messages of the client processes, and samples the node's
+    processes as often.
+    """
 
     def __init__(
         self, progress: RunProgress, show: Show, watch: ProcessSampler | None, warm_up: float

@@ -134,7 +134,9 @@ def _starknet_sync(
 
 
 class _Assembly:
-    """Parts of a network with an Ethereum chain, each made of those before it."""
+    """Parts of a network with an Ethereum chain, while the network is put together: each part is made of
+    those before it.
+    """
 
     def __init__(
         self,

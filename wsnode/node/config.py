@@ -40,7 +40,9 @@ class ConfigurationError(Exception):
 
 
 class PartnerConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """The provider that is asked for missing transactions, once the head is `stale_after` seconds old."""
+    """Settings of the partner, a provider that is asked for transactions missing here. It is asked once this
+    node's head is `stale_after` seconds old.
+    """
 
     url: NodeUrl
     """URL of the provider: `ws://`, `wss://`, `http://` or `https://`."""
@@ -53,7 +55,9 @@ class PartnerConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class FollowConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """The nodes that a network follows, and how many of them must have a block before it is the head."""
+    """Settings for following other Ethereum nodes: their URLs, and how many of them must have a block before
+    it is the head.
+    """
 
     upstreams: Annotated[tuple[str, ...], msgspec.Meta(min_length=1, max_length=MAX_UPSTREAMS)]
     """URLs of the nodes: `ws://`, `wss://`, `http://` or `https://`.
@@ -181,8 +185,8 @@ class FollowConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class ReplicaConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Settings of a replica: the journal that it follows, and the state shared with the journal's other
-    nodes.
+    """Settings of a replica, a node whose chain copies a journal: the journal's address, and the state shared
+    with the journal's other nodes.
     """
 
     journal: str
@@ -216,7 +220,9 @@ class ReplicaConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class EngineConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Port on which a consensus client drives the chain."""
+    """Settings of the Engine API: the port on which a consensus client drives the chain, and the secret of
+    its tokens.
+    """
 
     listen: str = "127.0.0.1:8551"
     """Address of the Engine API, host and port."""
@@ -239,7 +245,9 @@ class EngineConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class JournalConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Journal to which the writer of a chain publishes it, and the bounds of its records."""
+    """Settings of the journal in Redis to which the writer of a chain publishes it for replicas, and the
+    bounds of its records.
+    """
 
     url: str
     """URL of the journal: `redis://`, `rediss://`, `redis+sentinel://`, `redis+cluster://` or `unix://`."""
@@ -278,14 +286,18 @@ class JournalConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class ForkConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Nodes that prove the state of a forked chain's first block, and have the blocks below it."""
+    """Settings of a forked chain, one that begins on a block of another chain: nodes with proofs of its first
+    block's state, and with the blocks below it.
+    """
 
     upstreams: tuple[str, ...]
     """URLs of the nodes: `ws://`, `wss://`, `http://` or `https://`."""
 
 
 class NetworkConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """One network: its folder, and the hosts that choose it (none: every host)."""
+    """Settings of one network: its data folder, the host names by which requests choose it (none: every
+    host), and the source of its blocks.
+    """
 
     data: str
     """Path of the network's data folder."""
@@ -332,16 +344,14 @@ class NetworkConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class AllowedHosts(msgspec.Struct, frozen=True):
-    """Host names and origins of web pages, besides those of this machine, that may use a chain without
-    keys.
-    """
+    """Host names, and origins of web pages, besides this machine's, that may use a chain without keys."""
 
     hosts: tuple[str, ...] = ()
     origins: tuple[str, ...] = ()
 
 
 class MetricsConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Access to `/metrics`."""
+    """Settings of `/metrics`: the address at which it is served, if at all."""
 
     enabled: bool = True
     """False to serve `/metrics` nowhere."""
@@ -362,7 +372,7 @@ class MetricsConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Config(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Configuration of a whole node."""
+    """Configuration of a whole node: its networks, addresses, processes and limits."""
 
     networks: dict[str, NetworkConfig]
     """Networks by their names; at least one."""

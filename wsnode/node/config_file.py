@@ -39,14 +39,18 @@ SettingPath = tuple[str, ...]
 
 
 class KnownNames(NamedTuple):
-    """Names that one table may hold, and the tables in it; `*` stands for a table of any name."""
+    """Names of the settings that one table of a configuration may hold, and its subtables; `*` stands for a
+    subtable of any name.
+    """
 
     names: Sequence[str]
     tables: Mapping[str, "KnownNames"] = {}
 
 
 class UnknownName(NamedTuple):
-    """Name in a configuration that is not known in its table."""
+    """Setting whose name is not known in its table: its path, and the names known there; `str` is the message
+    about it.
+    """
 
     path: SettingPath
     known: Sequence[str]
@@ -157,7 +161,7 @@ MAX_BYTES: Final = 16 << 20
 
 
 class ConfigurationReport(NamedTuple):
-    """Valid part of a configuration, and the mistakes, a line each."""
+    """Result of reading a configuration: its valid part, and one line for each mistake."""
 
     config: Config | None
     """None if the file cannot be read."""

@@ -50,7 +50,9 @@ OUTAGE_FILE = "outage"
 
 
 class OpenChains(msgspec.Struct, frozen=True):
-    """Chains of a network that this process serves and writes, with the pool and the hubs."""
+    """Chains of a network that this process serves and writes, with the transaction pool, and with the hubs:
+    publishers of chain events to subscribers.
+    """
 
     ethereum: EthereumChain
     starknet: "StarknetChain | None"
@@ -64,7 +66,9 @@ class OpenChains(msgspec.Struct, frozen=True):
 
 
 class ChainService(msgspec.Struct, frozen=True):
-    """Block maker of a development network: its methods, and its background tasks."""
+    """Block maker of a development network: the methods that control it, its background tasks, and its data
+    for the page at `/`.
+    """
 
     development: "DevelopmentSetup"
     background: Sequence[Callable[[], Awaitable[None]]]

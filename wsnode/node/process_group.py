@@ -13,7 +13,9 @@ from wsnode.server.shared import MetricValue
 
 
 class SyncService(Protocol):
-    """Network whose chain this process or another one extends."""
+    """Source of a network's new blocks, with its readiness and metrics. In the process that extends the chain
+    it is a `LocalSyncService`, in other processes a `SyncProxy`.
+    """
 
     @property
     def following(self) -> SyncReporter: ...
@@ -41,7 +43,9 @@ class SyncService(Protocol):
 
 
 class LocalSyncService(SyncService, Protocol):
-    """Network whose chain this process extends and writes for all processes of the node."""
+    """Sync service in the process that extends and writes the chain for all processes of the node; it also
+    sends their transactions to other nodes.
+    """
 
     async def send(self, encoded: bytes) -> None:
         """Send a signed transaction of another process of this node to another node.
@@ -55,7 +59,9 @@ class LocalSyncService(SyncService, Protocol):
 
 
 class SiblingProcesses(Protocol):
-    """State that a network shares with the same network in other processes of the node."""
+    """Link from a network to the same network in other processes of the node: key rates, transactions, sync
+    status and damage are shared. `SingleProcess` and `WorkerSiblings` implement it.
+    """
 
     writes: bool
     """True if this process writes the followed chains."""
@@ -100,7 +106,7 @@ class SiblingProcesses(Protocol):
 
 
 class SingleProcess:
-    """Process group of a node with one process."""
+    """Implementation of `SiblingProcesses` for a node with one process, so without any siblings."""
 
     writes = True
     is_first = True

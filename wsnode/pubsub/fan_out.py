@@ -19,7 +19,9 @@ logger = logging.getLogger("wsnode.pubsub")
 
 
 class _Delivery:
-    """Event in delivery, with an iterator over the members that have not had it."""
+    """Delivery of one event in progress: `rest` iterates over the members of the group that have not had the
+    event.
+    """
 
     __slots__ = ("before", "event", "final_notice", "missed", "rest", "sequence", "size")
 
@@ -46,8 +48,8 @@ class _Delivery:
 
 
 class FanOut:
-    """Queue of one network's events, in the order of publication. Each reaches members that are still in
-    their group.
+    """Queue of one network's events for subscribers, delivered in the order of publication. An event reaches
+    the members of its group that are still in it.
     """
 
     def __init__(self, queue_bytes: int = QUEUE_BYTES) -> None:

@@ -24,7 +24,9 @@ _READ_BYTES: Final = 16 * 1024
 
 
 class CommitNotifier:
-    """Watch on a folder. It never rings without a folder, or if the system cannot watch the folder."""
+    """Watch on a store's folder for commits of other processes: `wait_ring` returns once a file was written
+    there. It never returns without a folder, or if the system cannot watch the folder.
+    """
 
     def __init__(self, folder: Path | None) -> None:
         self._descriptor = None if folder is None else _watch(folder)

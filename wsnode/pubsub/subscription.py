@@ -42,7 +42,9 @@ class Event:
 
 
 class EventChannel(Protocol):
-    """Connection of one client that can receive notifications. Its methods neither wait nor raise."""
+    """Connection of one client to which its subscriptions send notifications; `SocketChannel` implements it.
+    Its methods neither wait nor raise.
+    """
 
     @property
     def subscriptions(self) -> "ConnectionSubscriptions": ...
@@ -88,7 +90,7 @@ class EventChannel(Protocol):
 
 
 class LiveGroup(Protocol):
-    """Group that delivers events to its members."""
+    """Group that delivers events to its member subscriptions, as a member sees it; `Group` implements it."""
 
     def leave(self, subscription: "Subscription", /) -> None: ...
 
@@ -153,7 +155,7 @@ class Subscription(ABC):
 
 
 class SharedBound(Protocol):
-    """Bound on the total of all clients, with a share for each."""
+    """Limit on the total of all clients, with a share for each; `ResourceQuota` implements it."""
 
     limit: int
 
@@ -167,7 +169,9 @@ class SharedBound(Protocol):
 
 
 class SubscriptionQuota(Protocol):
-    """Bound of open subscriptions, as their connection sees it."""
+    """Limits on the subscriptions of one connection, those of its key and of the process included;
+    `ClientQuota` implements it.
+    """
 
     @property
     def client(self) -> Any:

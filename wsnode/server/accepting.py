@@ -29,7 +29,9 @@ TASK_NAME = "connection"
 
 
 class ConnectionAcceptor:
-    """Beginning of accepted connections, accepted by this process or passed to it by another."""
+    """Starter of new connections, accepted by this process or passed to it by another: it admits or refuses
+    each, and begins to serve it.
+    """
 
     def __init__(
         self, server: Server, reactor: Reactor, connections: trio.Nursery, tls: ssl.SSLContext | None

@@ -36,7 +36,9 @@ _REPORT: Final = record(
 
 
 class NodeLimits(NamedTuple):
-    """Limits of a node, and the part of this process."""
+    """Limits as `rpc_limits` reports them: `limits` of the whole node, `own` of this process, and the number
+    of processes.
+    """
 
     limits: Limits
     own: Limits

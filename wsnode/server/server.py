@@ -44,7 +44,9 @@ Serving: TypeAlias = Coroutine[Any, Any, Upgrade | None]
 
 
 class ProcessProbes(Protocol):
-    """Questions of one process to all processes of a node."""
+    """Questions of one process about all processes of the node: their metrics, and their readiness.
+    `WorkerMetricsClient` implements it.
+    """
 
     async def metrics_page(self) -> PageContent:
         """Return the page with the metrics of all processes."""
@@ -56,7 +58,7 @@ class ProcessProbes(Protocol):
 
 
 class _Arrival(NamedTuple):
-    """Connection that is about to begin, its API key, and the answer to its handshake."""
+    """WebSocket connection about to be served, its API key, and the bytes that answer its handshake."""
 
     connection: WebSocketConnection
     api_key: ApiKey | None
@@ -64,7 +66,9 @@ class _Arrival(NamedTuple):
 
 
 class Server:
-    """State that all connections of one process share."""
+    """Server of one process: its services for clients and operators, and the state that all of its
+    connections share.
+    """
 
     def __init__(
         self,

@@ -42,7 +42,9 @@ class Counters:
 
 
 class MessageReceiver(Protocol):
-    """Connection on which messages arrive."""
+    """Connection of which part of a message has arrived; the server calls `abort_message` if the rest is
+    late.
+    """
 
     def abort_message(self) -> None:
         """Close the connection, because a message takes too long to arrive."""

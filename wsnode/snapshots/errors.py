@@ -4,11 +4,11 @@ from pathlib import Path
 
 
 class CopyError(Exception):
-    """Error of a copy that cannot be taken or used."""
+    """Base of the errors of snapshots (copies of a data folder) that cannot be taken or used."""
 
 
 class FolderNotEmptyError(CopyError):
-    """Error of a target folder that is not empty."""
+    """Error of a target folder for a snapshot that is not empty."""
 
     def __init__(self, folder: Path, found: str) -> None:
         super().__init__(f"{folder} holds {found} already: take an empty folder")
@@ -16,7 +16,7 @@ class FolderNotEmptyError(CopyError):
 
 
 class FolderBusyError(CopyError):
-    """Error of a target folder that another process fills."""
+    """Error of a target folder for a snapshot, if another process is filling the folder."""
 
     def __init__(self, folder: Path) -> None:
         super().__init__(f"{folder}: another process is filling this folder")
@@ -24,7 +24,9 @@ class FolderBusyError(CopyError):
 
 
 class WriterBusyError(CopyError):
-    """Error of a copy that could not begin within `seconds`, because the folder's writer was too busy."""
+    """Error of a snapshot that could not begin within `seconds`, because the writer of the data folder was
+    too busy.
+    """
 
     def __init__(self, folder: Path, seconds: float) -> None:
         super().__init__(
@@ -35,7 +37,7 @@ class WriterBusyError(CopyError):
 
 
 class NoManifestError(CopyError):
-    """Error of a folder without a finished copy."""
+    """Error of a folder that holds no finished snapshot, since it has no manifest."""
 
     def __init__(self, folder: Path) -> None:
         super().__init__(f"{folder} is no finished snapshot: it has no manifest.json")
@@ -51,7 +53,9 @@ class ManifestError(CopyError):
 
 
 class ManifestVersionError(CopyError):
-    """Error of a copy in the form of another version of the program."""
+    """Error of a snapshot in the format of another version of the program; the message has the version found
+    and the known one.
+    """
 
     def __init__(self, file: Path, found: object, known: int) -> None:
         super().__init__(f"{file}: its version is {found}, this program knows {known}")
@@ -59,7 +63,7 @@ class ManifestVersionError(CopyError):
 
 
 class PieceMissingError(CopyError):
-    """Error of a missing piece of the manifest."""
+    """Error of a piece (a compressed part of a file) that is in the manifest and not in the folder."""
 
     def __init__(self, piece: Path) -> None:
         super().__init__(f"{piece} is missing")
@@ -75,7 +79,7 @@ class PieceKindError(CopyError):
 
 
 class PieceSizeError(CopyError):
-    """Error of a piece with another size than the manifest's."""
+    """Error of a piece of a snapshot whose size in bytes is not the manifest's."""
 
     def __init__(self, piece: Path, found: int, wanted: int) -> None:
         super().__init__(f"{piece} has {found} bytes, the manifest says {wanted}")
@@ -83,7 +87,7 @@ class PieceSizeError(CopyError):
 
 
 class PieceHashError(CopyError):
-    """Error of a piece with other bytes than were written."""
+    """Error of a piece of a snapshot whose SHA-256 hash is not the manifest's, so its bytes have changed."""
 
     def __init__(self, piece: Path, found: str, wanted: str) -> None:
         super().__init__(f"{piece} has the sha256 {found}, the manifest says {wanted}")
@@ -99,7 +103,9 @@ class CorruptSourceError(CopyError):
 
 
 class SnapshotContentError(CopyError):
-    """Error of intact pieces whose contents are not those of the manifest."""
+    """Error of a snapshot with intact pieces, if the unpacked contents differ from the manifest; the message
+    has what was found and wanted.
+    """
 
     def __init__(self, file: str, found: object, wanted: object) -> None:
         super().__init__(f"{file} of the snapshot has {found}, the manifest says {wanted}")

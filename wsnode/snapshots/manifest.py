@@ -27,7 +27,9 @@ PieceName = Annotated[str, msgspec.Meta(pattern=r"^(eth|alt)-[a-z]+-[0-9]{6}\.zs
 
 
 class Piece(msgspec.Struct, frozen=True):
-    """Compressed piece of a file, unpacked at most `PIECE_BYTES`; `size` and `sha256` are as packed."""
+    """Piece in a manifest: a compressed part of a file, of at most `PIECE_BYTES` unpacked. `size` (bytes) and
+    `sha256` are of the compressed piece.
+    """
 
     name: PieceName
     size: Size
@@ -43,7 +45,7 @@ class ManifestFile(msgspec.Struct, frozen=True):
 
 
 class ManifestChain(msgspec.Struct, frozen=True, rename="camel"):
-    """Ethereum chain of a copy: its genesis block, and its head with the state after it."""
+    """Ethereum chain in a manifest: its genesis block's hash, and its head with the state root after it."""
 
     genesis: str
     chain_id: int
@@ -55,14 +57,16 @@ class ManifestChain(msgspec.Struct, frozen=True, rename="camel"):
 
 
 class ManifestStarknet(msgspec.Struct, frozen=True):
-    """Starknet chain of a copy: its head; both members are None for a chain without blocks."""
+    """Starknet chain in a manifest: number and hash of its head, both None for a chain without blocks."""
 
     number: int | None
     hash: str | None
 
 
 class Manifest(msgspec.Struct, frozen=True):
-    """Manifest of a copy: its chains and its files."""
+    """Manifest of a snapshot: the version of its form, the program that wrote it, the chains (`eth`, and
+    `alt` for Starknet; None without one), and the files.
+    """
 
     version: int
     program: str

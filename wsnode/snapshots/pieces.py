@@ -24,7 +24,7 @@ LEVEL: Final = 3
 
 
 class ByteSource(Protocol):
-    """Source of bytes in order."""
+    """Source of bytes in order, to split into pieces; `PieceStream` implements it."""
 
     def read(self, most: int, /) -> bytes:
         """Return the next bytes, fewer than `most` only at the end."""

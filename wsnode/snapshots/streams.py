@@ -27,14 +27,16 @@ Begun = TypeVar("Begun")
 
 
 class Store(Protocol):
-    """Store that can be copied."""
+    """Store that can write a copy of itself to a file."""
 
     def copy(self, descriptor: int, /) -> None:
         """Write a copy to an open file; it takes as long as the other end reads."""
 
 
 class PieceStream:
-    """Stream of a store's copy; the version at its beginning stays readable until its end."""
+    """Stream of the bytes of a store's copy, which is made while it is read. The copy has the store's version
+    at its beginning; that version stays readable until its end.
+    """
 
     def __init__(self, store: Store) -> None:
         reading, writing = os.pipe()
@@ -76,7 +78,7 @@ class PieceStream:
 
 
 class ChainStream(msgspec.Struct, frozen=True):
-    """Copy of a chain's store, its head, and the root of the state after it."""
+    """Ethereum chain for a snapshot: its head, the state root after it, and a stream of its store."""
 
     head: Head
     state_root: Hash32
@@ -84,7 +86,9 @@ class ChainStream(msgspec.Struct, frozen=True):
 
 
 class StarknetStream(msgspec.Struct, frozen=True):
-    """Copy of a Starknet chain's store, and its head; number and hash are None without blocks."""
+    """Starknet chain for a snapshot: number and hash of its head, both None without blocks, and a stream of
+    its store.
+    """
 
     number: int | None
     hash: bytes | None

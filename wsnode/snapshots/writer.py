@@ -67,7 +67,7 @@ def _chains(data: Path, opened: ExitStack) -> tuple[Chain | None, StarknetChain 
 
 
 class SnapshotWriter:
-    """Writer of chains into a folder, one after another."""
+    """Writer of a snapshot, which copies one chain after another into a folder."""
 
     def __init__(self, data: Path, folder: Path, progress: Progress) -> None:
         self._data = data

@@ -54,7 +54,7 @@ def _packed(records: Iterable[tuple[bytes, ...]]) -> bytes:
 
 
 class StarknetHeader(msgspec.Struct, frozen=True, kw_only=True):
-    """Members of a block other than its diff; of a state update only the hash is known."""
+    """Members of a block's header; those unknown are None, as all but the hash for a mere state update."""
 
     hash: bytes
     number: int | None = None
@@ -69,7 +69,9 @@ class StarknetHeader(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class UnverifiedStarknetBlock(msgspec.Struct, frozen=True, kw_only=True):
-    """Block from a source, not verified."""
+    """Block as a dump or an upstream gave it, before verification: its header, the state roots before and
+    after it, and its state diff.
+    """
 
     number: int
     header: StarknetHeader

@@ -11,31 +11,33 @@ MAX_NUMBER = 2**64 - 1
 
 
 class ByNumber(msgspec.Struct, frozen=True):
-    """The block of that number."""
+    """Reference to the block of this number."""
 
     number: int
 
 
 class ByHash(msgspec.Struct, frozen=True):
-    """The block of that hash."""
+    """Reference to the block of this hash."""
 
     hash: Felt
 
 
 class Latest(msgspec.Struct, frozen=True):
-    """The head."""
+    """Reference to the head."""
 
 
 class Pending(msgspec.Struct, frozen=True):
-    """The block that is being built on the head."""
+    """Reference to the block that is being built on the head."""
 
 
 class PreConfirmed(Pending, frozen=True):
-    """Pending block under its name in starknet-specs; none exists while the chain is behind its upstreams."""
+    """Reference to the pending block under its name in starknet-specs, `pre_confirmed`; none exists while the
+    chain is behind its upstreams.
+    """
 
 
 class L1Accepted(msgspec.Struct, frozen=True):
-    """The last block that L1 has accepted."""
+    """Reference to the last block that L1 has accepted."""
 
 
 Choice: TypeAlias = ByNumber | ByHash | Latest | Pending | L1Accepted
@@ -49,7 +51,10 @@ _TAGS: dict[str, Callable[[], Choice]] = {
 
 
 class BlockId:
-    """A caller's `block_id`; no Struct, because msgspec would not ask `decode_block_id` for one."""
+    """Block parameter: `{block_number}`, `{block_hash}`, or a tag such as `latest`.
+
+    It is no Struct, because msgspec would not ask `decode_block_id` for one.
+    """
 
     __slots__ = ("choice",)
 

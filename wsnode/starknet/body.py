@@ -56,7 +56,7 @@ ACCEPTED_ON_L2: Final = "ACCEPTED_ON_L2"
 
 
 class StoredBody(msgspec.Struct, frozen=True):
-    """Transactions and receipts of a block, in order."""
+    """Body of a block, or part of one: transactions, their hashes and their receipts, in order, as JSON."""
 
     status: str
     """Status of the block and finality of its transactions, as the source sent it; not verified."""
@@ -125,7 +125,9 @@ class _EventList(msgspec.Struct, frozen=True):
 
 
 class _Outcome(msgspec.Struct, frozen=True):
-    """Outcome of the execution in a receipt."""
+    """Outcome of a transaction in its receipt: the execution status, and the reason if it was reverted, else
+    None.
+    """
 
     execution_status: str
     revert_reason: str | None = None

@@ -70,7 +70,7 @@ KNOWN_CHAINS: Final = {
 
 
 class StarknetChain:
-    """Blocks from the first to the head, the state after each, and their classes."""
+    """Store of one Starknet chain: its blocks up to the head, the state after each, and their classes."""
 
     def __init__(self, store: Environment, lock: WriterLock | None, folder: Path) -> None:
         self.store = store

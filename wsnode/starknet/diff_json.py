@@ -18,28 +18,30 @@ from wsnode.untrusted.decoding import JsonDecoder
 
 
 class StorageEntry(msgspec.Struct, frozen=True, gc=False):
-    """A slot below its contract."""
+    """Changed slot in a state diff, listed under its contract: key and new value in hex."""
 
     key: str
     value: str
 
 
 class ContractEntries(msgspec.Struct, frozen=True):
-    """A contract's slots."""
+    """Contract in a state diff, with its changed slots."""
 
     address: str
     storage_entries: list[StorageEntry]
 
 
 class DeployedContract(msgspec.Struct, frozen=True, gc=False):
-    """A new contract."""
+    """New contract in a state diff: its address, and the hash of its class."""
 
     address: str
     class_hash: str
 
 
 class ReplacedClass(msgspec.Struct, frozen=True, gc=False):
-    """Contract whose class was replaced."""
+    """Contract in a source's state diff whose class was replaced. Nodes name it in `contract_address`, the
+    feeder gateway in `address`.
+    """
 
     class_hash: str
     contract_address: str | None = None
@@ -48,14 +50,14 @@ class ReplacedClass(msgspec.Struct, frozen=True, gc=False):
 
 
 class DeclaredClass(msgspec.Struct, frozen=True, gc=False):
-    """A Sierra class and its compiled class."""
+    """Sierra class in a state diff, declared or migrated: its hash, and the hash of its compiled class."""
 
     class_hash: str
     compiled_class_hash: str
 
 
 class NonceUpdate(msgspec.Struct, frozen=True, gc=False):
-    """A contract's new nonce."""
+    """Contract in a state diff with its new nonce."""
 
     contract_address: str
     nonce: str
@@ -69,7 +71,7 @@ class _Common(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class RpcDiff(_Common, frozen=True, kw_only=True):
-    """The diff in the form of nodes."""
+    """State diff as nodes send it (starknet-specs STATE_DIFF), with slots listed under their contract."""
 
     storage_diffs: list[ContractEntries]
     nonces: list[NonceUpdate] = []
@@ -77,7 +79,7 @@ class RpcDiff(_Common, frozen=True, kw_only=True):
 
 
 class FeederDiff(_Common, frozen=True, kw_only=True):
-    """The diff in the form of the feeder gateway."""
+    """State diff as the feeder gateway sends it, with maps from contract address to slots and to nonces."""
 
     storage_diffs: dict[str, list[StorageEntry]]
     nonces: dict[str, str] = {}
@@ -165,7 +167,7 @@ def _compiled_pairs(items: Iterable[DeclaredClass]) -> Iterable[tuple[str, str]]
 
 
 class FlatEntry(msgspec.Struct, frozen=True, gc=False):
-    """A slot with its contract's address."""
+    """Changed slot in the stored form of a state diff: the contract's address, the key and the new value."""
 
     address: str
     key: str
@@ -173,7 +175,7 @@ class FlatEntry(msgspec.Struct, frozen=True, gc=False):
 
 
 class Replacement(msgspec.Struct, frozen=True, gc=False):
-    """Contract whose class was replaced."""
+    """Contract whose class was replaced, with the new class, in a state diff as stored and as in results."""
 
     contract_address: str
     class_hash: str
@@ -190,13 +192,13 @@ class _DiffMembers(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
 
 
 class FlatDiff(_DiffMembers, frozen=True, kw_only=True):
-    """The diff with one `storage_diffs` row a slot."""
+    """State diff in its stored form, returned by `alt_getStateUpdate`: one row of `storage_diffs` a slot."""
 
     storage_diffs: list[FlatEntry]
 
 
 class NestedDiff(_DiffMembers, frozen=True, kw_only=True):
-    """The diff with a contract's slots below its address."""
+    """State diff in the form of starknet-specs: one row of `storage_diffs` a contract, with its slots."""
 
     storage_diffs: list[ContractEntries]
 

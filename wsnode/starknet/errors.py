@@ -6,7 +6,9 @@ from wsnode.starknet.felt import felt_text
 
 
 class StarknetError(Exception):
-    """Error of a Starknet chain that cannot continue."""
+    """Error for which work on a Starknet chain cannot continue; base of the other errors, and the message
+    gives the reason.
+    """
 
 
 class BusyError(StarknetError):
@@ -18,7 +20,9 @@ class BusyError(StarknetError):
 
 
 class BlockDumpError(StarknetError):
-    """Error of a dump that cannot be imported as a whole."""
+    """Error of a dump as a whole, not of one of its blocks: it cannot be imported, for the reason in the
+    message.
+    """
 
 
 class InvalidStarknetBlockError(StarknetError):

@@ -19,7 +19,8 @@ _SIZE: Final = 8 + 4 + FELT_BYTES
 
 
 class EventPosition(msgspec.Struct, frozen=True):
-    """Position after the first `count` events of block `number` with hash `hash`.
+    """Position in a chain's events, as a continuation token holds it: after the first `count` events of block
+    `number` with hash `hash`.
 
     The block is the last one of which the client has seen events. So a position stays valid while all blocks
     that the client has seen are on the chain; blocks above may be replaced.
@@ -48,7 +49,7 @@ class EventPosition(msgspec.Struct, frozen=True):
 
 
 class HasEmitter(Protocol):
-    """Event as far as a filter needs it."""
+    """Event with the members that an `EventFilter` reads: the emitting contract and the keys."""
 
     @property
     def from_address(self) -> str: ...
@@ -120,7 +121,7 @@ class EmittedEvent(msgspec.Struct, frozen=True):
 
 
 class EventPage(msgspec.Struct, frozen=True):
-    """Events in the order of the chain, and the position after them; None if no more blocks follow."""
+    """Page of events in the order of the chain; `position` is after them, None if no more blocks follow."""
 
     events: list[EmittedEvent]
     position: EventPosition | None

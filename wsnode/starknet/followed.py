@@ -25,7 +25,9 @@ PRE_CONFIRMED: Final = "PRE_CONFIRMED"
 
 
 class PreConfirmedBlock:
-    """Block on top of one head, with its changes of the state. Nothing but transaction hashes is verified."""
+    """Block under construction on top of one head, as an upstream sent it, with its changes of the state.
+    Nothing but transaction hashes is verified.
+    """
 
     def __init__(
         self,
@@ -85,7 +87,9 @@ _BYTES_EACH: Final = 400
 
 
 class _Reply(msgspec.Struct, frozen=True):
-    """Result of a method that sends a transaction."""
+    """Result of an upstream's method for sending a transaction: its hash, and the hash of a declared class or
+    the address of a deployed contract.
+    """
 
     transaction_hash: Felt
     class_hash: Felt | None = None
@@ -103,7 +107,7 @@ class _Kept(msgspec.Struct, frozen=True):
 
 
 class SentTransactions:
-    """Sent transactions by their hashes, in order, each as a body of one transaction."""
+    """Transactions sent through this node, in order and by hash; each is held as a body of its own."""
 
     def __init__(self, now: Callable[[], float]) -> None:
         self._now = now
@@ -184,7 +188,7 @@ MAX_PROVING: Final = 64
 
 
 class Forwarder(Protocol):
-    """Sender of calls to one of several upstreams."""
+    """Sender of calls to one of several upstreams; `StarknetForwarder` implements it."""
 
     async def forward(self, method: str, params: dict[str, Any], *, rpc_version: str) -> bytes:
         """Return the JSON text of the result of a method, unchanged.
@@ -206,7 +210,9 @@ class ValueKind(Enum):
 
 
 class StateValue(msgspec.Struct, frozen=True):
-    """Value of a contract; `key` is that of a slot, empty for other kinds."""
+    """Reference to a value of a contract: its class hash, its nonce or a slot. `key` is that of the slot,
+    empty for other kinds.
+    """
 
     kind: ValueKind
     address: bytes
@@ -222,7 +228,7 @@ class ProvedContract(msgspec.Struct, frozen=True):
 
 
 class ProofRequest(msgspec.Struct, frozen=True):
-    """Leaves of the state's tries that a proof is to have."""
+    """Contents requested of a storage proof: classes, contracts, and slots of contracts."""
 
     class_hashes: Sequence[bytes] = ()
     contracts: Sequence[bytes] = ()
@@ -231,7 +237,9 @@ class ProofRequest(msgspec.Struct, frozen=True):
 
 
 class StateReader(Protocol):
-    """Reader of state that no stored block has written."""
+    """Reader of state that no stored block has written: it comes from upstreams. `StarknetStateReader`
+    implements it.
+    """
 
     async def read(self, wanted: StateValue, number: int, block_hash: bytes) -> ProvedContract | None:
         """Return the contract of a value as it is after a stored block, None if it does not exist.
@@ -262,7 +270,9 @@ class StateReader(Protocol):
 
 
 class FollowedState:
-    """State of a followed chain that is not stored."""
+    """State of a followed chain held in memory beside its store: sent transactions, the pre-confirmed block
+    and the last L1-accepted block, with access to upstreams.
+    """
 
     def __init__(
         self,

@@ -20,7 +20,9 @@ FindClass = Callable[[bytes], ContractClass | None]
 
 
 class BlockImporter:
-    """Importer of the blocks after the head; `flush` commits the blocks taken."""
+    """Importer of blocks after the head: it verifies each and commits them in batches; `flush` commits the
+    blocks taken since the last batch.
+    """
 
     def __init__(
         self,

@@ -29,7 +29,9 @@ class StateTooLargeError(Exception):
 
 
 class StateRoots:
-    """Tries of one state, in memory: about 370 bytes for each non-zero slot."""
+    """Tries of the state after one block, in memory, for computing state roots: about 370 bytes for each
+    non-zero slot.
+    """
 
     def __init__(self) -> None:
         self.tries = StarknetTries()

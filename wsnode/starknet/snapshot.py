@@ -46,7 +46,9 @@ SPEC_VERSIONS: Final = {BEFORE_0_10: "0.9.0", NEWEST: "0.10.3"}
 
 
 class StarknetSnapshot:
-    """Chain at the moment when the snapshot was opened; a context manager that closes the reader."""
+    """Read-only view of a Starknet chain as it was when the snapshot was opened; a context manager that
+    closes the reader.
+    """
 
     __slots__ = ("_reader", "followed", "rpc_version")
 

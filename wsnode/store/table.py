@@ -11,7 +11,7 @@ ReportFault = Callable[[str, str], object]
 
 
 class Table:
-    """Named table; it equals only itself, and a store finds its handle by it."""
+    """Name of a table in a store. It equals only itself, and a store finds its handle of the table by it."""
 
     __slots__ = ("name",)
 
@@ -71,7 +71,7 @@ def last_key(reader: HasCursors, table: Table) -> bytes | None:
 
 
 class Progress(Protocol):
-    """Display of the progress of a work's parts, one after another."""
+    """Display of the progress of long work in several parts, one after another."""
 
     def advanced(self, part: str, done: int, total: int) -> None:
         """Show that `done` of `total` blocks, rows or bytes of a part are done; `total` may be estimated."""

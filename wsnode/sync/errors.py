@@ -6,7 +6,9 @@ from wsnode.ethereum.primitives.values import hexadecimal
 
 
 class SourceError(Exception):
-    """Error of a source whose bytes are not blocks; `offset` counts bytes of the uncompressed stream."""
+    """Error of an import source that has no block at `offset`, counted in bytes of the uncompressed stream;
+    `problem` says why.
+    """
 
     def __init__(self, source: str, offset: int, problem: str) -> None:
         super().__init__(f"{source}: byte {offset}: {problem}")

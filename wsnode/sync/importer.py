@@ -37,7 +37,9 @@ COMMIT_SECONDS: Final = 2.0
 
 
 class ImportBatch(msgspec.Struct, frozen=True):
-    """Decoded blocks in order, the error of the block after them, and the position of the source."""
+    """Blocks decoded from an import source, in order. `error` is that of the block after them, None without
+    one, and `position` is the source's.
+    """
 
     blocks: list[UnverifiedBlock]
     error: Exception | None
@@ -56,7 +58,7 @@ async def import_files(chain: Chain, files: Sequence[str], progress: ImportProgr
 
 
 class Importer:
-    """Import of a source into a chain that is open for writing."""
+    """Import of blocks from RLP files into a chain that is open for writing."""
 
     def __init__(
         self,

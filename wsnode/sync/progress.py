@@ -13,7 +13,9 @@ _LINE_EVERY_SECONDS: Final = 5.0
 
 
 class ProgressStep(msgspec.Struct, frozen=True):
-    """Work of an import so far, and its position in the input; `bytes_total` is None if unknown."""
+    """Work of an import so far: the last block's number, the counts of blocks and transactions, the gas, and
+    the bytes read; `bytes_total` is None if unknown.
+    """
 
     number: int
     blocks: int = 0
@@ -24,20 +26,22 @@ class ProgressStep(msgspec.Struct, frozen=True):
 
 
 class ImportProgress(Protocol):
-    """Receiver of a step after each batch of verified blocks."""
+    """Receiver of an import's progress after each batch of verified blocks; it may show a line, a bar or
+    nothing.
+    """
 
     def advanced(self, step: ProgressStep) -> None:
         """Take note of the work done so far."""
 
 
 class NullProgress:
-    """Progress that is not shown."""
+    """Receiver of an import's progress that shows nothing."""
 
     def advanced(self, step: ProgressStep) -> None: ...
 
 
 class ImportLines:
-    """Progress as a line every few seconds."""
+    """Progress of an import of Ethereum blocks, as a line every few seconds."""
 
     def __init__(self, stream: TextIO, clock: Callable[[], float] = time.monotonic) -> None:
         self._stream = stream
@@ -61,7 +65,7 @@ class ImportLines:
 
 
 class ImportBar:
-    """Progress as a bar on a terminal; a context manager."""
+    """Progress of an import of Ethereum blocks, as a bar on a terminal; a context manager."""
 
     def __init__(self, console: Console, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
@@ -110,7 +114,7 @@ def time_left(step: ProgressStep, elapsed: float) -> float | None:
 
 
 class LineProgress:
-    """Progress as a line every few seconds."""
+    """Progress of an import of a Starknet dump, as a line every few seconds."""
 
     def __init__(self, stream: TextIO, clock: Callable[[], float] = time.monotonic) -> None:
         self._stream = stream
@@ -132,7 +136,7 @@ class LineProgress:
 
 
 class DumpBar:
-    """Progress as a bar on a terminal; a context manager."""
+    """Progress of an import of a Starknet dump, as a bar on a terminal; a context manager."""
 
     def __init__(self, console: Console) -> None:
         self._progress = Progress(

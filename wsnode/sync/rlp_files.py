@@ -31,7 +31,7 @@ _LONG_LIST: Final = 0xF7
 
 
 class EncodedBlock(msgspec.Struct, frozen=True):
-    """RLP of a block, with its file and its offset."""
+    """RLP of a block read from a file, with the file's name and its offset there in bytes."""
 
     encoded: bytes
     source: str
@@ -39,7 +39,9 @@ class EncodedBlock(msgspec.Struct, frozen=True):
 
 
 class FilePosition(msgspec.Struct, frozen=True):
-    """Position of a source in bytes on the disk, and its size, None for a pipe."""
+    """Position in an import source, in bytes on the disk: `read` so far, and `whole` in total, None for a
+    pipe.
+    """
 
     read: int
     whole: int | None

@@ -25,7 +25,9 @@ Progress = Callable[[int, int, int], None]
 
 
 class ImportOutcome(msgspec.Struct, frozen=True):
-    """Outcome of an import; `head` is number and hash, None without a block."""
+    """Outcome of an import of a Starknet dump; `head` is number and hash of the chain's head, None for a
+    chain without blocks.
+    """
 
     head: tuple[int, bytes] | None
     blocks: int
@@ -112,7 +114,7 @@ def _begin(intake: BlockImporter, dump: DumpFolder, first_block: int | None, cha
 
 
 class _Work:
-    """Blocks of the dump that are not stored yet, taken in turns."""
+    """Import of the blocks of a dump that are not stored yet, in turns of `TURN_SECONDS`."""
 
     def __init__(
         self, dump: DumpFolder, intake: BlockImporter, files: ClassFiles, progress: Progress

@@ -55,7 +55,9 @@ def malformed(error: Exception) -> MalformedError:
 
 
 class _Decoder(Generic[T]):
-    """Decoder of one type; `decode` raises nothing but MalformedError for bad bytes."""
+    """Decoder of untrusted bytes into values of one type; `decode` raises nothing but MalformedError for bad
+    bytes.
+    """
 
     __slots__ = ("_decode",)
 
@@ -82,14 +84,14 @@ class _Decoder(Generic[T]):
 
 
 class JsonDecoder(_Decoder[T]):
-    """Decoder of JSON text that others wrote."""
+    """Decoder of untrusted JSON text into values of one type."""
 
     __slots__ = ()
     _decoder = msgspec.json.Decoder
 
 
 class MsgpackDecoder(_Decoder[T]):
-    """Decoder of MessagePack that others wrote."""
+    """Decoder of untrusted MessagePack into values of one type."""
 
     __slots__ = ()
     _decoder = msgspec.msgpack.Decoder

@@ -9,7 +9,9 @@ WARNING_SECONDS: Final = 60.0
 
 
 class RepeatedWarning:
-    """Warning of a logger: one line in 60 s at most, which counts the warnings left out before it."""
+    """Rate-limited warning of a logger: one line in 60 s at most, with the number of warnings left out before
+    it.
+    """
 
     def __init__(self, logger: logging.Logger, clock: Callable[[], float]) -> None:
         """Make a warning of `logger`; `clock` returns monotonic time in seconds."""

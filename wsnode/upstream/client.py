@@ -28,7 +28,9 @@ ERROR_SECONDS: Final = 10.0
 
 
 class Score:
-    """Running figures of one upstream."""
+    """Running figures by which upstreams are ranked: delay of announcements, response times, and share of
+    errors.
+    """
 
     def __init__(self) -> None:
         self.delay = 0.0
@@ -77,7 +79,9 @@ MAX_PAUSE: Final = 60.0
 
 
 class TokenBucket:
-    """Token bucket of calls. A refusal halves its rate, at most once a second; it recovers with time."""
+    """Token bucket that limits the calls to one upstream. If the upstream refuses a call for its rate, the
+    bucket's rate is halved, at most once a second; it recovers with time.
+    """
 
     def __init__(
         self, per_second: float = MAX_PER_SECOND, clock: Callable[[], float] = trio.current_time

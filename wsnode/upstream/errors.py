@@ -10,7 +10,9 @@ MAX_MESSAGE: Final = 200
 
 
 class UpstreamError(Exception):
-    """Error of an upstream without a usable answer; `reason` is one word."""
+    """Error of a call to an upstream without a usable answer; `reason` is one word, such as `absent`, and
+    `detail` says more.
+    """
 
     def __init__(self, reason: str, detail: str = "") -> None:
         super().__init__(f"{reason}: {detail}" if detail else reason)
@@ -26,10 +28,10 @@ class ConnectionLostError(UpstreamError):
 
 
 class UpstreamRefusedError(UpstreamError):
-    """Error object that an upstream sent: code, message, and the seconds of its `Retry-After`, None if not
-    named.
+    """Error of a call that an upstream answered with an error object: its code and message, and in
+    `retry_after` the seconds of a `Retry-After` header, None without one.
 
-    `data` is the JSON text of what the error says besides, empty if it says nothing.
+    `data` is the JSON text of the error's `data`, empty without any.
     """
 
     def __init__(self, code: int, message: str, retry_after: float | None = None, data: bytes = b"") -> None:

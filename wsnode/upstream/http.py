@@ -34,7 +34,7 @@ logger = logging.getLogger("wsnode.upstream")
 
 
 class HttpLink:
-    """Link that calls by POST; it never ends, since it depends on no single connection."""
+    """Link that sends each call as a POST; it never ends, since it depends on no single connection."""
 
     def __init__(self, address: UpstreamAddress, connect: Connect) -> None:
         self.ended = trio.Event()

@@ -18,7 +18,9 @@ OnEvent: TypeAlias = Callable[[bytes], None]
 
 
 class Link(Protocol):
-    """Open way to an upstream. Once `ended` is set, every call fails."""
+    """Connection to an upstream, over WebSocket or HTTP, on which calls are made. Once `ended` is set, every
+    call fails.
+    """
 
     ended: trio.Event
     heard: int

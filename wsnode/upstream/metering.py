@@ -31,11 +31,11 @@ _CONTROL: Final = 8
 
 
 class ExcessiveWorkError(trio.BrokenResourceError):
-    """Error of a message that makes more work than its size explains."""
+    """Error of a received message in too many pieces for its size, or over too long a time."""
 
 
 class MessageWork:
-    """Count of the pieces and bytes of one message."""
+    """Measure of the work that one received message makes: its number of pieces, its bytes, and its time."""
 
     __slots__ = ("_began", "_bytes", "_pieces")
 

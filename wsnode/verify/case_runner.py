@@ -16,7 +16,9 @@ ASKED_ONCE = frozenset({"eth_sendRawTransaction"})
 
 
 class CaseTerms(msgspec.Struct, frozen=True):
-    """Strictness of comparisons, and the seconds to wait for a reply."""
+    """Settings of a verification: `messages` is True to compare the messages of errors too, and `seconds` is
+    the wait for a reply.
+    """
 
     messages: bool = False
     seconds: float = 30.0

@@ -13,7 +13,9 @@ MAX_BYTES: Final = 256 << 20
 
 
 class CaseFileError(Exception):
-    """Error of a file that is no conversation; the message names it and the reason."""
+    """Error of a file that holds no conversation (requests with expected replies); the message names the file
+    and the reason.
+    """
 
 
 class Exchange(msgspec.Struct, frozen=True):
@@ -24,7 +26,9 @@ class Exchange(msgspec.Struct, frozen=True):
 
 
 class Case(msgspec.Struct, frozen=True):
-    """Conversation of a file; for a `shape_only` one only keys and JSON types are compared."""
+    """Conversation read from a file: requests with expected replies. With `shape_only` only keys and JSON
+    types of the replies are compared.
+    """
 
     name: str
     exchanges: list[Exchange]

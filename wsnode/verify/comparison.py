@@ -46,7 +46,7 @@ def code_of(reply: Any) -> Any:
 
 
 class Difference(NamedTuple):
-    """Place where two values differ, with the found and the wanted value: each may be `ABSENT`."""
+    """Place where a reply differs from the wanted one, with both values there; each may be `ABSENT`."""
 
     where: str
     got: Any

@@ -38,7 +38,7 @@ class NodeMismatchError(Exception):
 
 
 class ComparisonPlan(msgspec.Struct, frozen=True):
-    """Questions of a comparison, and its strictness."""
+    """Settings of a comparison of two nodes: the number and kinds of random requests, and the strictness."""
 
     calls: int = 2000
     seed: int = 1
@@ -112,7 +112,9 @@ def questions(material: ChainMaterial, methods: Sequence[str], calls: int) -> It
 
 
 class DifferentialRun:
-    """Run of a comparison, which counts equal answers and keeps different ones."""
+    """Comparison of two nodes, which sends random requests to both, counts equal answers and keeps different
+    ones.
+    """
 
     def __init__(self, first: Ask, second: Ask, terms: ComparisonPlan) -> None:
         self._nodes = (first, second)

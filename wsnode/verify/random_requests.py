@@ -68,14 +68,14 @@ _RECEIPTS: Final = list[_Receipt] | None
 
 
 class RandomRequest(NamedTuple):
-    """Method and its parameters."""
+    """Random request of a comparison: a method and its parameters."""
 
     method: str
     params: Params
 
 
 class ChainMaterial:
-    """Material for questions: blocks, transactions, accounts, topics and slots of a chain."""
+    """Generator of random parameters from a chain: its blocks, transactions, accounts, topics and slots."""
 
     def __init__(self, head: int, chance: random.Random) -> None:
         self.head = head

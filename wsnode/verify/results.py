@@ -8,7 +8,7 @@ import msgspec
 
 
 class CaseResult(msgspec.Struct, frozen=True):
-    """Result of a case, or of all questions of one method."""
+    """Result of one conversation, or of all random requests of one method."""
 
     name: str
     group: str

@@ -58,8 +58,8 @@ def _post(url: str, text: str) -> str:
 
 
 class WebSocketTransport:
-    """WebSocket connection, opened by the first request and again after a loss; a refused one is not tried
-    again.
+    """Transport over one WebSocket connection, opened by the first request and again after a loss; a refused
+    one is not tried again.
     """
 
     name = "WebSocket"

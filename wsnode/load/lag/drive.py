@@ -22,7 +22,9 @@ class DriveError(ConnectionError):
 
 
 class MiningCalls(msgspec.Struct, frozen=True):
-    """Name and requests of the calls that make a block, one after another."""
+    """Requests that together make a node produce one block, sent one after another, and their name in
+    reports.
+    """
 
     name: str
     calls: Sequence[Request]

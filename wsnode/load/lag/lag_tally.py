@@ -27,7 +27,10 @@ class MiningCall(msgspec.Struct):
 
 
 class _Block(msgspec.Struct):
-    """Block, with the time of its first notification and its call."""
+    """Block known from its notifications: `first` is the time of the first one, in seconds since 1970, and
+    `call` the call that made the block, None before it is known. `counts` is False for a block from before
+    all subscribed.
+    """
 
     first: float
     call: MiningCall | None
@@ -39,7 +42,10 @@ class _Block(msgspec.Struct):
 
 
 class _Heard(msgspec.Struct):
-    """First arrival of a notification, and its subscribers so far, as bits."""
+    """Arrivals of one notification: the time of the first one, in seconds since 1970, and a bit in
+    `subscribers` for each subscriber that has received it. `counts` is False for a block from before all
+    subscribed.
+    """
 
     first: float
     counts: bool
@@ -47,7 +53,9 @@ class _Heard(msgspec.Struct):
 
 
 class LagTally:
-    """Lags of all subscribers, with missed and doubled notifications."""
+    """Tally of the notifications to all subscribers: their lags after the first subscriber's notification and
+    after the reply to the call that made the block, and the numbers of missed and doubled ones.
+    """
 
     def __init__(self, subscribers: int, kinds: tuple[str, ...], slice_seconds: float, logs: int = 0) -> None:
         self.after_first = Measurement(slice_seconds=slice_seconds)

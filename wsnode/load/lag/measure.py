@@ -27,7 +27,9 @@ SLICE_BLOCKS: Final = 5
 
 
 class LagPlan(msgspec.Struct, frozen=True):
-    """Plan of a measurement: the subscribers, their kinds of subscription, and the blocks."""
+    """Settings of a lag measurement: the number of subscribers, their kinds of subscription, and the blocks
+    that the node is made to produce.
+    """
 
     subscribers: int = 16
     kinds: tuple[str, ...] = (HEADS,)
@@ -52,7 +54,9 @@ class LagPlan(msgspec.Struct, frozen=True):
 
 
 class LagResult(msgspec.Struct, frozen=True):
-    """Notifications that all subscribers to a node received."""
+    """Result of a lag measurement: the tally of the notifications that all subscribers to one node received
+    within `seconds`, and the connections lost.
+    """
 
     url: str
     version: str
@@ -95,7 +99,9 @@ def watched_calls(subscriber: int, count: int) -> list[dict[str, str]]:
 
 
 class _Driver:
-    """Driver that makes one block after another on a connection of its own."""
+    """Driver of a lag measurement, which makes the node produce one block after another by calls on a
+    connection of its own.
+    """
 
     def __init__(self, url: str, drive: MiningCalls, interval: float, tally: LagTally) -> None:
         self.connection = TimestampedConnection(url)

@@ -12,7 +12,9 @@ CALLS: Final = "calls"
 
 
 class NotificationKey(msgspec.Struct, frozen=True):
-    """Notification: its kind, the hash of its block, and its place in the block."""
+    """Key by which the same notification is recognized on all connections: its kind, the hash of its block,
+    and its place in the block.
+    """
 
     kind: str
     block: str
@@ -22,11 +24,13 @@ class NotificationKey(msgspec.Struct, frozen=True):
 
 
 class AllOutcomes(msgspec.Struct, frozen=True):
-    """First notification of a subscription to calls, which has all outcomes."""
+    """Marker for the first notification of a subscription to calls: it has the outcomes of all calls."""
 
 
 class Reply(msgspec.Struct, frozen=True):
-    """Answer to a request: its id, and the reason of a refusal or None."""
+    """Answer to a request of the measurement: the request's id, and the reason if the node refused it, else
+    None.
+    """
 
     identity: int
     refusal: str | None

@@ -20,7 +20,9 @@ class UnknownProcessError(OSError):
 
 
 class ProcessSampler:
-    """Sampler of the cores and memory of a process and its descendants, between two beats of a run."""
+    """Sampler of a process and its descendants: each sample has their memory, and the cores that they used
+    since the sample before.
+    """
 
     def __init__(self, process: int) -> None:
         self._process = process
@@ -61,7 +63,9 @@ def family(process: int) -> list[int]:
 
 
 class IntervalResult(msgspec.Struct, frozen=True):
-    """Results from `begin` to `end` in seconds; cores and bytes are None if the process is unknown."""
+    """Results of one interval of a run, from `begin` to `end` in seconds since the run began. `cores` and
+    `memory` (bytes) of the node are None if its process is unknown.
+    """
 
     begin: float
     end: float

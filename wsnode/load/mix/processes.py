@@ -26,7 +26,7 @@ START_SECONDS = 60.0
 
 
 class RunPattern(Protocol):
-    """Function that runs a pattern against a node."""
+    """Function that sends requests to a node in a pattern of load and returns the results."""
 
     def __call__(
         self,
@@ -127,7 +127,9 @@ def merged(parts: Sequence[Measurement | str]) -> Measurement:
 
 
 class _Shared(NamedTuple):
-    """Objects that all processes of a run share."""
+    """Objects shared by all client processes of a run: a barrier, a queue of progress messages to the parent
+    process, and the event that ends the run.
+    """
 
     barrier: Barrier
     beats: "SimpleQueue[ProgressMessage]"

@@ -19,7 +19,9 @@ class RampError(ValueError):
 
 
 class Ramp(msgspec.Struct, frozen=True):
-    """Growing quantity, `connections` or `rate`, and its values in ascending order."""
+    """Load that grows in steps: the name of the growing quantity, `connections` or `rate` (requests a
+    second), and its values in ascending order.
+    """
 
     what: str
     values: list[float]
@@ -80,7 +82,9 @@ def _check(what: str, values: Sequence[float]) -> None:
 
 
 class RampStep(msgspec.Struct, frozen=True):
-    """Results of one value, or the reason why the run of that value was given up."""
+    """Step of a ramp: the results with one value of the growing quantity. `failure` is the reason why the run
+    was given up, None if it was not.
+    """
 
     value: float
     measured: Measurement

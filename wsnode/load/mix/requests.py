@@ -18,11 +18,13 @@ NEWEST_BLOCKS = 0.5
 
 
 class MixError(ValueError):
-    """Error of a mix with an unknown method, or an invalid share; the message names it."""
+    """Error of a mix (methods with their shares of all requests) with an unknown method, or an invalid share;
+    the message names it.
+    """
 
 
 class Request(msgspec.Struct, frozen=True):
-    """Method and its parameters."""
+    """JSON-RPC request that a load test sends: a method and its parameters."""
 
     method: str
     params: list[object]

@@ -16,7 +16,7 @@ BALANCE_OF = "0x70a08231"
 
 
 class SampledNode(Protocol):
-    """Node that answers plain requests about its chain."""
+    """Node that is asked for samples of its chain by single calls; `NodeReader` implements it."""
 
     def ask(self, method: str, *params: object) -> Any:
         """Return the result, or raise if it is an error."""
@@ -26,7 +26,9 @@ class SampledNode(Protocol):
 
 
 class ChainSamples(msgspec.Struct, frozen=True):
-    """Blocks, transactions, addresses and calls of a chain; `fullest_block` has most transactions."""
+    """Samples of a node's chain, of which the parameters of requests are made; `fullest_block` is the number
+    of the sampled block with the most transactions.
+    """
 
     head: int
     numbers: list[int]

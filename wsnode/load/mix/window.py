@@ -21,7 +21,9 @@ FLUSH_SECONDS = 0.05
 
 
 class LoadSettings(msgspec.Struct, frozen=True):
-    """Number of connections, requests in flight on each or `rate` a second on all, and the seconds."""
+    """Load of one run: the number of connections, and its seconds. `depth` requests are in flight on each
+    connection or, if `rate` is given, so many requests are sent a second on all together.
+    """
 
     connections: int = 16
     depth: int = 4
@@ -30,7 +32,9 @@ class LoadSettings(msgspec.Struct, frozen=True):
 
 
 class RequestWindow:
-    """Connection with requests in flight, identified by their indices in a list of frames."""
+    """Connection with its requests in flight. The id of a request is its index in a list of prepared frames,
+    and no frame is sent again before its reply.
+    """
 
     def __init__(self, url: str, frames: Sequence[bytes], first: int) -> None:
         self.connection = open_connection(url)
@@ -58,7 +62,9 @@ class RequestWindow:
 
 
 class MixRun:
-    """Run of a mix against a node."""
+    """Run of a load test: it sends a mix of requests to one node on several connections, and measures the
+    replies.
+    """
 
     def __init__(
         self,

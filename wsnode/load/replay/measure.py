@@ -42,7 +42,7 @@ class _Line(msgspec.Struct):
 
 
 class RequestLines:
-    """Requests of a file, and its malformed lines."""
+    """Reader of a replay file: iterating yields its requests; malformed lines are counted and skipped."""
 
     def __init__(self, file: BinaryIO) -> None:
         self.count = 0
@@ -101,7 +101,7 @@ MAX_SLICES: Final = 480
 
 
 class ReplayPlan(msgspec.Struct, frozen=True):
-    """File of a replay, and the pace of its requests."""
+    """Settings of a replay: the file of recorded requests, the connections, and the pace of sending."""
 
     file: Path
     connections: int = 16
@@ -118,7 +118,9 @@ class ReplayPlan(msgspec.Struct, frozen=True):
 
 
 class ReplayResult(msgspec.Struct):
-    """Results of a node, and the malformed lines of the file."""
+    """Results of a replay on one node, with the number of malformed lines of the file; `shown` has the first
+    of them.
+    """
 
     url: str
     version: str

@@ -18,7 +18,9 @@ CELL_WIDTH: Final = 10
 
 
 class ReportTable(NamedTuple):
-    """Heads of columns, the first of labels, and rows of cells."""
+    """Table of a report, for text and for HTML: the heads of all columns, and rows of cells. The first column
+    has the rows' labels.
+    """
 
     heads: Sequence[str]
     rows: Sequence[Sequence[str]]
@@ -52,7 +54,7 @@ def labelled(texts: Sequence[Iterable[str]]) -> Iterator[str]:
 
 
 class NodeResult(Protocol):
-    """Result of a measured node: its URL and its client version, which name the node in reports."""
+    """Result of one measured node: its URL and its client version, by which reports name the node."""
 
     @property
     def url(self) -> str: ...

@@ -23,7 +23,9 @@ LAST: Final = "answer after the hold"
 
 
 class StormPlan(msgspec.Struct, frozen=True):
-    """Number of connections, and the pace of their opening."""
+    """Settings of a connection storm: the number of connections, the pace of opening them, and the time for
+    which they are held.
+    """
 
     connections: int = 1000
     rate: float | None = None
@@ -37,7 +39,9 @@ class StormPlan(msgspec.Struct, frozen=True):
 
 
 class StormResult(msgspec.Struct):
-    """Outcomes of the connections to a node."""
+    """Results of a connection storm on one node: times of handshakes and of calls, and failed connections by
+    reason.
+    """
 
     url: str
     version: str
@@ -85,7 +89,7 @@ def measure_storm(url: str, plan: StormPlan, show: Show) -> StormResult:
 
 
 class _StormRun:
-    """Connections of a storm."""
+    """Run of a connection storm, which opens many connections to one node and has a call answered on each."""
 
     def __init__(self, target: StormTarget, plan: StormPlan, storm: StormResult, show: Show) -> None:
         self._target = target

@@ -20,11 +20,13 @@ MAX_ANSWER: Final = 64 * 1024
 
 
 class FailedError(Exception):
-    """Error of a connection; equal failures have equal messages."""
+    """Error of a connection of a storm; equal failures have equal messages, by which they are counted."""
 
 
 class OpeningStage(enum.Enum):
-    """Stage of a connection, by the failure that ends it there."""
+    """Stage of opening a connection; the value is the failure counted for a connection that ends in this
+    stage.
+    """
 
     CONNECTING = "not connected"
     ENCRYPTING = "not encrypted"
@@ -34,7 +36,7 @@ class OpeningStage(enum.Enum):
 
 
 class StormTarget:
-    """Address of the connections, looked up once."""
+    """Address of the node under a connection storm, resolved once for all connections."""
 
     def __init__(self, url: str) -> None:
         self.address = UpstreamAddress.parse(url)
@@ -47,7 +49,9 @@ class StormTarget:
 
 
 class Opening:
-    """Connection that is being opened, or is open."""
+    """Connection of a storm, from its TCP connect to the answers to its calls; a selector's events drive it
+    without waiting.
+    """
 
     def __init__(self, target: StormTarget) -> None:
         self.stage = OpeningStage.CONNECTING

@@ -24,7 +24,9 @@ from wsnode.upstream.errors import UpstreamError
 
 
 class UpstreamForkBackend:
-    """Access of a forked chain to nodes of the chain on which it began; implements `ForkBackend`."""
+    """Client of nodes of the chain on which a forked chain began, for the state of its first block and for
+    the blocks below it; implements `ForkBackend`.
+    """
 
     def __init__(self, chain: Chain, clients: Sequence[Client]) -> None:
         self.clients = clients

@@ -55,7 +55,9 @@ MAX_FIRST_BYTES: Final = 64 << 20
 
 
 class _Rules(msgspec.Struct):
-    """Rules in a result of eth_config."""
+    """Rules of one fork in a result of `eth_config`: the time of activation, the precompiles and the blob
+    schedule.
+    """
 
     since: int = msgspec.field(name="activationTime", default=0)
     """Time of activation, in seconds since 1970."""
@@ -71,7 +73,7 @@ _CONFIGURATION: Final = JsonDecoder(_Configuration)
 
 
 class ForkBlock(msgspec.Struct, frozen=True):
-    """Block of another chain on which a chain begins."""
+    """Block of another chain on which a development chain begins, with the fork rules in force there."""
 
     chain_id: int
     number: int
@@ -180,7 +182,7 @@ def _folder(url: str, number: int) -> Path:
 
 
 class UpstreamBlock(msgspec.Struct, frozen=True):
-    """Block from a node; all members are from one answer."""
+    """Block that a node sent: its JSON, its RLP, and members of its header, all from one answer."""
 
     text: bytes
     """JSON of the block, with whole transactions."""

@@ -68,7 +68,9 @@ class _Withdrawal(msgspec.Struct):
 
 
 class _Members(msgspec.Struct, rename="camel"):
-    """Members of a block's JSON: choices of its maker, and the senders of its transactions."""
+    """Members of a block's JSON from which the block can be executed again: the choices of its maker, and the
+    senders of its transactions.
+    """
 
     miner: str
     timestamp: str
@@ -121,7 +123,9 @@ class _Members(msgspec.Struct, rename="camel"):
 
 
 class _Making(msgspec.Struct, frozen=True):
-    """Parts from which a block is built."""
+    """Inputs from which a historical block is built again: the choices of its maker, encoded transactions
+    with their senders, and the accounts read by its execution.
+    """
 
     attributes: BlockAttributes
     transactions: list[bytes]
@@ -148,7 +152,9 @@ _MEMBERS: Final = JsonDecoder(_Members)
 
 
 class ProvedHistoricalChain:
-    """Chain that ends with a block below a fork; implements `ethereum.snapshot.HistoricalChain`."""
+    """Short chain up to a block below the first block of a forked chain, for calls at that block. Its state
+    is fetched with proofs; implements `ethereum.snapshot.HistoricalChain`.
+    """
 
     def __init__(self, chain: Chain, provers: ProofClient, size: int) -> None:
         self.chain = chain
@@ -173,7 +179,9 @@ class _Key(msgspec.Struct, frozen=True):
 
 
 class HistoricalChains:
-    """Chains below a fork that calls asked for last, within bounds of number and bytes."""
+    """Cache of the historical chains used by the last calls: short chains that end below the first block of a
+    forked chain. Their number and bytes are bounded.
+    """
 
     def __init__(self, chain: Chain, provers: ProofClient) -> None:
         """Prepare for blocks below the first block of `chain`, fetched from the nodes of `provers`."""
@@ -304,7 +312,9 @@ class HistoricalChains:
 
 
 class _Execution:
-    """Execution of one block on the state after its parent, within bounds for fetched values."""
+    """Execution of one historical block on the proved state after its parent, with bounds on the values
+    fetched for it.
+    """
 
     def __init__(self, past: ProvedHistoricalChain) -> None:
         self._past = past

@@ -67,7 +67,9 @@ def figures_of(replica: Replica, presence: ClusterMembership) -> list[MetricValu
 
 
 class ReplicaService:
-    """Replica of a network: its background tasks, its readiness, status and figures."""
+    """Sync service of a network whose chain copies a journal: its background tasks, readiness, status and
+    metrics.
+    """
 
     def __init__(
         self,

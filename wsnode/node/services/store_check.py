@@ -31,7 +31,7 @@ logger = logging.getLogger("wsnode.node")
 
 
 class OpenChain(Protocol):
-    """Open chain of either family."""
+    """Open chain, of Ethereum or Starknet, whose stores `StoreCheck` checks."""
 
     def require_usable(self) -> None:
         """Check that the chain's stores can be used.

@@ -41,7 +41,7 @@ logger = logging.getLogger("wsnode.follow")
 
 
 class LoggedProgress:
-    """Log of the progress of range sync."""
+    """Progress of range sync, which fetches blocks by number over a long distance, as lines of the log."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
@@ -56,7 +56,9 @@ class LoggedProgress:
 
 
 class LocalSync:
-    """Follower of a network: its background task, its readiness, status and figures."""
+    """Sync service of a network that follows upstream nodes: its background task, readiness, status and
+    metrics.
+    """
 
     def __init__(
         self,

@@ -4,7 +4,9 @@ from typing import Protocol
 
 
 class SyncEvents(Protocol):
-    """Receiver of events, for the other processes."""
+    """Receiver of a network's events in the process that follows other nodes, to pass them to the node's
+    other processes.
+    """
 
     def stands_anew(self) -> None:
         """Report that the network's status has changed."""

@@ -46,13 +46,15 @@ class UnreadableMessageError(Exception):
 
 
 class DescriptorsTruncatedError(Exception):
-    """Error of a message that has arrived without its contents, since no file could be opened."""
+    """Error of an IPC message that was lost: its contents came in a file, and this process can open no more
+    files.
+    """
 
 
 class IpcChannel(Generic[Received]):
-    """One end of a channel; `Received` is the type of the messages of the other end.
-
-    An attacker may control the other process: its messages are bounded, and keep no file open here.
+    """One end of a message channel between the master and another process of the node; `Received` is the type
+    of the messages from the other end. An attacker may control the other process: its messages are bounded,
+    and keep no file open here.
     """
 
     def __init__(self, end: socket.socket, received: Any) -> None:

@@ -20,7 +20,9 @@ PART_BYTES: Final = 1 << 20
 
 
 class WorkerMessage(msgspec.Struct, frozen=True, array_like=True, tag=True):
-    """Message; its first element is the name of its class."""
+    """Base of the messages between the master and other processes, encoded as arrays with the name of the
+    class as first element.
+    """
 
     brings_descriptor: ClassVar[bool] = False
     """True if a descriptor comes with the message."""
@@ -34,7 +36,9 @@ class ProcessMetrics(msgspec.Struct, frozen=True, array_like=True):
 
 
 class ServeConnection(WorkerMessage, frozen=True):
-    """Connection for the worker to serve; its descriptor comes with the message."""
+    """Connection that the master passes to a worker: its descriptor comes with the message, and `kind` is the
+    kind of its listener.
+    """
 
     brings_descriptor = True
     kind: int
@@ -47,9 +51,8 @@ class Configure(WorkerMessage, frozen=True):
 
 
 class Drain(WorkerMessage, frozen=True):
-    """Order to end: for a restart of the service, or for good.
-
-    A worker that received a signal sends it as well: it waits for the order, and should get no more
+    """Order to a worker to end: `restarts` is True for a restart of the service, False for good. A worker
+    that received a signal sends this message as well: it waits for the order, and should get no more
     connections.
     """
 
@@ -59,7 +62,7 @@ class Drain(WorkerMessage, frozen=True):
 
 
 class Started(WorkerMessage, frozen=True):
-    """Report of a worker: it can serve connections, or cannot start."""
+    """Report of a worker at its start: `failure` is None if it can serve connections."""
 
     failure: str | None = None
     """Reason why it cannot start."""
@@ -75,20 +78,26 @@ class Heartbeat(WorkerMessage, frozen=True):
 
 
 class MetricsRequest(WorkerMessage, frozen=True):
-    """Request for a `MetricsResponse` with this number: the metrics of a worker, or from a worker of all."""
+    """Request for metrics, answered by a `MetricsResponse` with the same number. From the master it asks for
+    those of one worker, from a worker for those of all.
+    """
 
     number: int
 
 
 class MetricsResponse(WorkerMessage, frozen=True):
-    """Metrics of a worker, or the sum of all; the number is that of the request, 0 if there was none."""
+    """Metrics of a worker for the master, or the sum of all for a worker. `number` is that of the request, 0
+    if there was none.
+    """
 
     number: int
     report: ProcessMetrics
 
 
 class PoolUpdateRequest(WorkerMessage, frozen=True):
-    """Transactions for a worker's pool to add and to drop; from a worker, for the pools of the others."""
+    """Transactions to add to pools and to drop from them. From the master they are for the receiving worker's
+    pool, from a worker for the pools of all others.
+    """
 
     number: int
     """Number of the `PoolUpdateResponse` that answers it; 0 if none does."""
@@ -102,16 +111,17 @@ class PoolUpdateRequest(WorkerMessage, frozen=True):
 
 
 class PoolUpdateResponse(WorkerMessage, frozen=True):
-    """Report of a worker that its pool has the acceptable transactions of the request `number`.
-
-    From the master: all other workers have them, or do not answer in time.
+    """Answer to the `PoolUpdateRequest` with this number. From a worker: its pool has the acceptable
+    transactions. From the master: all other workers have them, or do not answer in time.
     """
 
     number: int
 
 
 class PoolDumpRequest(WorkerMessage, frozen=True):
-    """Request for the contents of a worker's pools, as `PoolUpdateRequest`s for the worker with this slot."""
+    """Request to a worker for the contents of its pools, sent as `PoolUpdateRequest`s for another worker: the
+    one with this slot.
+    """
 
     slot: int
 
@@ -138,7 +148,9 @@ class PendingTransactions(WorkerMessage, frozen=True):
 
 
 class SyncRequest(WorkerMessage, frozen=True):
-    """Request to the process that follows a network; a `SyncResponse` with its number answers it."""
+    """Request to the process that follows a network, for sending a transaction or for the network's status. A
+    `SyncResponse` with its number answers it.
+    """
 
     number: int
     network: str

@@ -33,7 +33,7 @@ _COUNT_BITS: Final = 32
 
 
 class NoSlotError(Exception):
-    """Error of a scoreboard without a free slot."""
+    """Error of a new worker for which the scoreboard has no free slot."""
 
 
 def make_memory() -> int:
@@ -44,7 +44,10 @@ def make_memory() -> int:
 
 
 class Scoreboard:
-    """Scoreboard in `memory`, a descriptor that the caller closes."""
+    """Counters of keys in memory shared by all workers, for limits on the workers together. Each worker has a
+    slot for its own counts; the credits of a key are common to all. `memory` is a descriptor, closed by the
+    caller.
+    """
 
     def __init__(self, memory: int) -> None:
         self.words = SharedWords(mmap.mmap(memory, _BYTES))
@@ -84,7 +87,7 @@ class Scoreboard:
 
 
 class ScoreboardSlots:
-    """Slots that no worker has."""
+    """Allocator of the scoreboard's slots: it has those that no worker has."""
 
     def __init__(self) -> None:
         self._taken = set[int]()
@@ -107,7 +110,9 @@ class ScoreboardSlots:
 
 
 class SharedRateLimiter:
-    """Use of one key by all workers, seen from one of them."""
+    """Rate limiter of one key over all workers, as one of them uses it: its connections and subscriptions are
+    the sums of all workers' slots, and its credits are common to all.
+    """
 
     def __init__(self, words: SharedWords, slot: int, place: int) -> None:
         self._words = words
@@ -184,7 +189,7 @@ class SharedRateLimiter:
 
 
 class SharedCreditCountingRateLimiter(SharedRateLimiter):
-    """Use of one key by all workers, and the sum of their spent credits, ended workers included."""
+    """Rate limiter of one key over all workers that also sums their spent credits, ended workers included."""
 
     @property
     def spent(self) -> float:

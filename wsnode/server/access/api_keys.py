@@ -214,7 +214,9 @@ def _rate_of(limits: KeyLimits) -> CreditRate | None:
 
 
 class Admission:
-    """Admission of the calls of one HTTP request; it knows if all of them exceeded the rate."""
+    """Gate for the calls of one HTTP request, with the limits of its API key; it records if all of the calls
+    exceeded the rate.
+    """
 
     def __init__(self, api_key: ApiKey) -> None:
         self._api_key = api_key

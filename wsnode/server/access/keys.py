@@ -43,7 +43,9 @@ class MissingKeyFileError(KeyFileError):
 
 
 class StoredKey(msgspec.Struct, frozen=True, kw_only=True):
-    """API key in the file: its name, its hash, the time of its creation, its limits."""
+    """Entry of the key file: the key's name, the SHA-256 hash of the key in hex, the time of its creation,
+    and its limits. The key itself is not stored.
+    """
 
     name: str
     sha256: str
@@ -56,7 +58,7 @@ _KEYS: Final = JsonDecoder[list[StoredKey]](list[StoredKey])
 
 
 class KeyFile:
-    """The keys of one data folder."""
+    """File with the API keys of one data folder, as hashes with their limits."""
 
     def __init__(self, path: Path) -> None:
         self.path = path

@@ -27,7 +27,9 @@ _HOST = re.compile(r"(\[[^\[\]]*\]|[^:\[\]]*)(?::[0-9]*)?")
 
 
 class OriginPolicy(msgspec.Struct, frozen=True):
-    """Hosts and origins that are admitted; None stands for all of them."""
+    """Policy that admits requests by their host name and by the origin of their web page; None stands for all
+    hosts, or all origins.
+    """
 
     hosts: frozenset[str] | None = None
     """Names that requests may use besides local ones and addresses; None for any name."""

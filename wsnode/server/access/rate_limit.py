@@ -7,7 +7,7 @@ import msgspec
 
 
 class CreditRate(msgspec.Struct, frozen=True):
-    """Rate of a key's credits."""
+    """Rate of a key in credits: `per_second` are granted each second, and up to `burst` can be saved."""
 
     per_second: float
     burst: float
@@ -17,7 +17,9 @@ class CreditRate(msgspec.Struct, frozen=True):
 
 
 class RateLimiter(Protocol):
-    """Counts of one key's use, by this process alone or by several together."""
+    """Counters of one key's connections, subscriptions, calls and credits. `LocalRateLimiter` counts in this
+    process alone, `SharedRateLimiter` in several together.
+    """
 
     @property
     def connections(self) -> int: ...
@@ -112,7 +114,9 @@ class LocalRateLimiter:
 
 
 class CreditCountingRateLimiter(LocalRateLimiter):
-    """Counts of a key's use by this process, with the credits it has spent, for other machines."""
+    """Rate limiter of a key in this process alone that also sums the spent credits, because other machines
+    count them too.
+    """
 
     def __init__(self) -> None:
         super().__init__()
@@ -130,7 +134,9 @@ class CreditCountingRateLimiter(LocalRateLimiter):
 
 
 class KeyAccount(NamedTuple):
-    """Credits of a key that several machines count together; their rate is above 0."""
+    """Credits of a key that several machines count together: its limiter in this node, and its rate, always
+    above 0.
+    """
 
     rate_limiter: RateLimiter
     rate: CreditRate

@@ -14,7 +14,9 @@ from wsnode.jsonrpc.errors import (
 
 
 class HttpErrorStatus(NamedTuple):
-    """Codes of the JSON-RPC errors that have an HTTP status, and the causes of the refusal."""
+    """Meaning of one HTTP status of refusals: the codes of the JSON-RPC errors in the body, and the causes in
+    words.
+    """
 
     codes: Sequence[int]
     causes: str

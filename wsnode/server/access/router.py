@@ -39,7 +39,9 @@ HEAD_HEADER: Final = "wsnode-block"
 
 
 class Caller(msgspec.Struct, frozen=True, kw_only=True):
-    """Caller of a method, as the views and handlers of a network see it."""
+    """Caller of a method, as views and handlers see it: the network, and the key, path and connection of the
+    request.
+    """
 
     network: str
     api_key: ApiKey | None = None
@@ -70,7 +72,9 @@ class Caller(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class BlockWaiter(Protocol):
-    """Wait for blocks named by clients that this node may not have, because it is behind other nodes."""
+    """Waiter for blocks that clients have seen on other nodes and name in their requests, since this node may
+    be behind.
+    """
 
     def parse(self, text: str) -> Any:
         """Return the block that a client has seen elsewhere, written as `NUMBER` or `NUMBER:HASH`.
@@ -94,13 +98,13 @@ class BlockWaiter(Protocol):
 
 
 class KeyStore(Protocol):
-    """API keys that may be used."""
+    """API keys that callers may use; `KeyFileStore` implements it."""
 
     def lookup(self, key: str) -> ApiKey | None: ...
 
 
 class TokenCheck(Protocol):
-    """Check of a request's token."""
+    """Check of the token in a request's `Authorization` header; `JwtVerifier` implements it."""
 
     def check(self, authorization: str) -> None:
         """Check the value of the `Authorization` header.
@@ -112,7 +116,9 @@ class TokenCheck(Protocol):
 
 
 class Network(msgspec.Struct, frozen=True):
-    """Network: its methods, and access to its chain. Without hosts it serves every host."""
+    """Network as a server serves it: its methods, access to its chain, and its keys. Without `hosts` it
+    serves every host.
+    """
 
     name: str
     registry: Registry
@@ -149,7 +155,9 @@ class Network(msgspec.Struct, frozen=True):
 
 
 class Port(msgspec.Struct, frozen=True):
-    """Methods with an address of their own; their tasks run with the network that has the port."""
+    """Further port of a network with an address and methods of its own, such as that of the Engine API. Its
+    tasks run with the network's.
+    """
 
     host: str
     port: int
@@ -157,7 +165,9 @@ class Port(msgspec.Struct, frozen=True):
 
 
 class Route(msgspec.Struct, frozen=True):
-    """Network and rights that a path and a host select."""
+    """Destination of a request, selected by its path and host: the dispatcher of a network, and the caller
+    with the rights of the key.
+    """
 
     dispatcher: Dispatcher
     caller: Caller

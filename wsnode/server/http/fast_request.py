@@ -57,7 +57,9 @@ def quick_post(data: bytes, body_bytes: int, head_bytes: int) -> FastPost | None
 
 
 class RepeatedPost:
-    """Plain request that its client may send again with another body."""
+    """Head of a plain POST request with its route: further requests with the same head and another body need
+    not be parsed or routed.
+    """
 
     __slots__ = ("_around", "_before", "_behind", "_moment", "fast_path", "headers", "route", "shared")
 

@@ -159,7 +159,7 @@ class RequestParser:
 
 
 class _Length:
-    """Stand-in for bytes of which only the number matters."""
+    """Object with a length and no bytes, in place of a body: the HTTP parser only counts the body's bytes."""
 
     __slots__ = ("_size",)
 

@@ -22,7 +22,9 @@ Page = Callable[[], PageContent | Awaitable[PageContent]]
 
 
 class Service(msgspec.Struct, frozen=True):
-    """State that all HTTP connections of a server share."""
+    """Service for the HTTP clients of one kind of address: its routes, pages and files, and the state that
+    all of its connections share.
+    """
 
     router: Router
     shared: Shared

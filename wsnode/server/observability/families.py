@@ -25,7 +25,7 @@ Labels = tuple[tuple[str, str], ...]
 
 
 class Family(msgspec.Struct, frozen=True):
-    """The samples of one metric."""
+    """Family of Prometheus: one metric, with a sample for each combination of labels."""
 
     name: str
     meaning: str
@@ -35,7 +35,7 @@ class Family(msgspec.Struct, frozen=True):
 
 
 class Sample(msgspec.Struct, frozen=True):
-    """One number of a metric."""
+    """One value of a metric, with its labels."""
 
     name: str
     labels: Mapping[str, str]
@@ -78,7 +78,9 @@ def lasting(families: Iterable[Family]) -> list[Family]:
 
 
 class CheckedFamilies(msgspec.Struct, frozen=True):
-    """Accepted families, and the number of families and samples that were dropped."""
+    """Result of checking another process's metrics: the accepted families, and the number of families and
+    samples that were dropped.
+    """
 
     families: list[Family]
     dropped: int

@@ -66,7 +66,7 @@ class HumanFormatter(logging.Formatter):
 
 
 class _Window:
-    """Count of the lines in the current window of time."""
+    """Limiter of log lines: it counts the lines of the current window of time, and the skipped ones."""
 
     __slots__ = ("_began", "_left_out", "_seconds", "_written")
 

@@ -63,7 +63,9 @@ def is_counted() -> bool:
 
 
 class NodeProcessCollector(Collector):
-    """Collector of Linux's figures of this process."""
+    """Collector of Linux's figures of this process for `/metrics`: start time, open files, memory and CPU
+    time.
+    """
 
     def __init__(self) -> None:
         ticks = int((OWN / "stat").read_text().rpartition(")")[2].split()[19])
@@ -95,7 +97,7 @@ class NodeProcessCollector(Collector):
 
 
 class Metrics(Collector):
-    """Collector of the counts that methods and connections keep anyway."""
+    """Collector of a server's metrics, which reads the counts kept by methods and connections in any case."""
 
     def __init__(
         self,
@@ -244,7 +246,7 @@ def _labelled(name: str, samples: Mapping[Values, float]) -> Metric:
 
 
 class _FamiliesCollector(Collector):
-    """Collector of metrics that were received as values."""
+    """Collector that exports metrics received as values from other processes."""
 
     def __init__(self, families: Iterable[Family]) -> None:
         self._families = families

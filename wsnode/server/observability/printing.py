@@ -40,7 +40,9 @@ class LineRate:
 
 
 class Printer:
-    """Thread that writes to a file descriptor; also a stream for handlers of logging."""
+    """Thread that writes queued texts to a file descriptor, so its callers never wait for it; also a stream
+    for handlers of logging.
+    """
 
     def __init__(
         self,

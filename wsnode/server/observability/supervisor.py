@@ -56,9 +56,8 @@ def _name(work: Callable[[], Awaitable[None]]) -> str:
 
 
 class ShutdownWatchdog:
-    """Timer that ends the process, unless its block is left before.
-
-    For the stores the process was killed: they lose nothing that was committed.
+    """Timer that ends the process at a deadline, unless its `with` block is left before. For the stores this
+    is as if the process was killed: they lose nothing that was committed.
     """
 
     def __init__(self) -> None:

@@ -16,7 +16,7 @@ _NONE_WAITING: dict[CallTask, trio.Event] = {}
 
 
 class PendingReplies(Protocol):
-    """Replies that wait for a client to read."""
+    """Replies of one connection that wait for its client to read them."""
 
     @property
     def output_bytes(self) -> int: ...
@@ -27,7 +27,7 @@ class PendingReplies(Protocol):
 
 
 class KeyQuota(Protocol):
-    """Limits of an API key, over all of its connections."""
+    """Limits of an API key, over all of its connections; `ApiKey` implements it."""
 
     def take_subscription(self) -> None:
         """Count one more subscription.
@@ -49,10 +49,9 @@ class KeyQuota(Protocol):
 
 
 class ClientQuota:
-    """Subscriptions and slow calls of one connection, with the bytes that these calls hold.
-
-    Each is within the limits of the connection and of its key, and within the quota of the client's peer in
-    the process (`Resources`).
+    """Use of one connection: its subscriptions, its slow calls, and the bytes that these calls hold. Each is
+    within the limits of the connection and of its key, and within the quota in this process (`Resources`) of
+    its peer: its key or network address.
     """
 
     __slots__ = (

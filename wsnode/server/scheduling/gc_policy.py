@@ -59,7 +59,10 @@ def collect_garbage() -> None:
 
 
 class GcPolicy:
-    """Schedule of collections, counted by collections of old objects."""
+    """Policy of Python's garbage collections while a server serves: surviving objects are frozen, so no
+    collection visits all objects. A full collection is due after a number of collections of old objects, and
+    waits until the process is idle.
+    """
 
     def __init__(self) -> None:
         self._looks = 0

@@ -67,7 +67,9 @@ class MemoryQuota(ResourceQuota):
 
 
 class BufferOwner(Protocol):
-    """Connection that keeps bytes until its client acts."""
+    """Connection that keeps received bytes until its client acts; `InputQuota` calls `evict` on one of them
+    while they keep too many.
+    """
 
     @property
     def client(self) -> Any: ...
@@ -126,7 +128,9 @@ class InputQuota(MemoryQuota):
 
 
 class ResultOwner(Protocol):
-    """Connection whose calls hold bytes of partial results."""
+    """Connection whose calls hold bytes of partial results, as `OutputQuota` sees it; `ClientQuota`
+    implements it.
+    """
 
     @property
     def client(self) -> Any: ...

@@ -13,7 +13,7 @@ from wsnode.server.scheduling.memory_quota import InputQuota, OutputQuota
 
 
 class NodeTotals(Protocol):
-    """Counts of all processes of a node together."""
+    """Counts of all processes of a node together, kept in the scoreboard."""
 
     @property
     def subscriptions(self) -> int: ...

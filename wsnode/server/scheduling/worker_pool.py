@@ -34,11 +34,11 @@ _thread = threading.local()
 
 
 class WorkerPoolFullError(Exception):
-    """Error of a function whose turn came when it could no longer begin."""
+    """Error of a function for which a thread was free only when it was too late to begin."""
 
 
 class ThreadTurn:
-    """Turn of a function in the pool; `came` is True once the function has begun."""
+    """Place of a function in the queue for a thread of the pool; `came` is True once it has begun."""
 
     __slots__ = ("_may_begin", "_on_come", "age", "came")
 

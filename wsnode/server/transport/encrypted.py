@@ -21,7 +21,7 @@ ANY_RECORD = 1
 
 
 class _Deciphered:
-    """Decrypting reader of an encrypted socket."""
+    """Reader of a TLS socket that returns its decrypted bytes; implements `RecvSocket`."""
 
     __slots__ = ("_socket", "owes_handshake")
 

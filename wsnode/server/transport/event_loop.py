@@ -21,7 +21,9 @@ ARRIVED = getattr(select, "EPOLLIN", 1)
 
 
 class Poller(Protocol):
-    """Watched sockets of one server, by descriptor."""
+    """Set of a server's watched sockets, by descriptor, which reports those with unread bytes; `EpollPoller`
+    and `SelectPoller` implement it.
+    """
 
     def fileno(self) -> int:
         """Return a descriptor that is readable while `ready_sockets` has sockets to return."""
@@ -146,7 +148,9 @@ def _runner() -> Any:
 
 
 class _ReplacedEpoll:
-    """trio's epoll with another wait; all other methods are those of the epoll."""
+    """Stand-in for trio's epoll object: its wait also serves this server's sockets, and all other methods are
+    those of the epoll.
+    """
 
     def __init__(self, epoll: Any, runner: Any, serve: Serve, task: trio.lowlevel.Task) -> None:
         self._poll = epoll.poll

@@ -68,7 +68,9 @@ class RecvSocket(Protocol):
 
 
 class FastConnection(Protocol):
-    """Connection whose plainest calls the engine may answer where it reads them."""
+    """Connection whose plainest calls the engine (in Rust) may answer as soon as it reads them, without a
+    handler.
+    """
 
     @property
     def fast_path(self) -> FastPath | None:
@@ -100,7 +102,9 @@ class FastConnection(Protocol):
 
 
 class Reactor:
-    """Sockets of one server, each with at most one reader."""
+    """Reader of all sockets of one server: it passes arriving bytes to the waiting task of each socket, at
+    most one a socket.
+    """
 
     def __init__(
         self,
@@ -339,7 +343,7 @@ class Reactor:
 
 
 class _Reader:
-    """Task that waits in `feed`, with the function for the bytes of its socket."""
+    """Task that waits in `Reactor.feed`, with its function for the bytes of the socket."""
 
     # Nearly all of ten thousand connections have a reader waiting, so `abort` is a method: a closure takes
     # 300 bytes more.

@@ -49,7 +49,9 @@ def coalesce(pieces: Iterable[bytes], most: int = PARCEL_BYTES) -> Iterator[byte
 
 
 class Transport(Protocol):
-    """Bytes of one connection."""
+    """Byte stream of one connection, read and written with or without waiting; for sockets, TLS, and any
+    stream of trio.
+    """
 
     @property
     def ready(self) -> int:
@@ -110,7 +112,7 @@ class Transport(Protocol):
 
 
 class SocketTransport:
-    """Non-blocking stream socket."""
+    """Transport over a non-blocking stream socket, which a `Reactor` reads."""
 
     __slots__ = ("_peer", "_reactor", "_readable", "_socket")
     _full = RECEIVE_BYTES
@@ -198,7 +200,7 @@ class SocketTransport:
 
 
 class StreamTransport:
-    """Trio stream, which is read and written by waiting only."""
+    """Transport over any stream of trio, which can be read and written by waiting only."""
 
     __slots__ = ("_feeding", "_stream")
 

@@ -23,7 +23,7 @@ FEW = 2
 
 
 class CallTasks:
-    """Runs slow calls as tasks of the connection, and posts their replies."""
+    """Runner of a connection's slow calls, each as a task, which posts their replies."""
 
     __slots__ = (
         "_channel",

@@ -18,7 +18,7 @@ logger = logging.getLogger("wsnode.server")
 
 
 class NotificationConnection(Protocol):
-    """Part of a connection that a channel uses."""
+    """Connection as its `SocketChannel` uses it: for sending notifications, starting tasks, and closing."""
 
     def post(self, frames: bytes) -> None:
         """Send whole frames after everything that was sent before."""
@@ -30,7 +30,9 @@ class NotificationConnection(Protocol):
 
 
 class SocketChannel:
-    """Channel of an open connection for its subscriptions; sends nothing once the connection has ended."""
+    """Channel by which subscriptions reach the client of a WebSocket connection; implements `EventChannel`.
+    It sends nothing once the connection has ended.
+    """
 
     __slots__ = (
         "_behind",

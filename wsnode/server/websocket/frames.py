@@ -63,7 +63,9 @@ class FrameParser(LibraryProtocol):
 
 
 class Framing:
-    """Receiving half of a connection; `writes` has the frames that it has to send."""
+    """Receiving half of a WebSocket connection, which turns bytes into messages; `writes` has the frames to
+    send in answer, such as pongs and a close.
+    """
 
     __slots__ = (
         "_ahead",

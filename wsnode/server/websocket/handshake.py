@@ -20,7 +20,9 @@ JSON = "application/json"
 
 
 class Handshake(msgspec.Struct, frozen=True):
-    """Outcome of a handshake: the bytes to send, and its route and extensions if it was accepted."""
+    """Outcome of a WebSocket handshake: the bytes to send and, if it was accepted, the route and the
+    negotiated compression.
+    """
 
     answer: bytes
     status: int = 101

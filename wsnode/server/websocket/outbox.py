@@ -57,7 +57,9 @@ class LargeReply:
 
 
 class Outbox:
-    """Frames to be sent: without waiting if none are queued, else by `drain`."""
+    """Queue of the frames that a connection has to send. A frame is sent without waiting if none are queued,
+    else by `drain`.
+    """
 
     __slots__ = (
         "_aside",

@@ -61,7 +61,9 @@ class SendingConnection(Protocol):
 
 
 class FrameSender:
-    """Sending side of one connection."""
+    """Sending side of one WebSocket connection: it frames and compresses replies, queues them in the outbox,
+    and posts control frames.
+    """
 
     __slots__ = (
         "_channel",

@@ -12,14 +12,16 @@ ENTRY_POINT_KINDS = ("CONSTRUCTOR", "EXTERNAL", "L1_HANDLER")
 
 
 class ClassKind(enum.IntEnum):
-    """Kind of a class."""
+    """Kind of a contract class: of Cairo 0, or of Sierra."""
 
     CAIRO0 = 0
     SIERRA = 1
 
 
 class ContractClass(msgspec.Struct, frozen=True):
-    """Contract class; `class_hash` is recomputed from the definition, not read from it."""
+    """Contract class: its kind, its hash, and its JSON in the form of results. The hash is recomputed from
+    the definition, not read from it.
+    """
 
     kind: ClassKind
     class_hash: bytes

@@ -15,11 +15,13 @@ from wsnode.starknet.felt import felt_bytes, felt_text
 
 
 class ClassHashMismatchError(Exception):
-    """Error of a Sierra class listed under another hash than its own."""
+    """Error of a Sierra class in a dump listed under another hash than the one recomputed from its
+    definition.
+    """
 
 
 class ClassFiles:
-    """Classes by hash."""
+    """Class definitions in the files of a dump, found by class hash."""
 
     def __init__(self, report: Report) -> None:
         self._report = report

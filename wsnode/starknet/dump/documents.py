@@ -40,7 +40,7 @@ class _DocumentMembers(msgspec.Struct, frozen=True):
 
 
 class DumpUpdate(msgspec.Struct, frozen=True, kw_only=True):
-    """A block's state update; the diff is still text."""
+    """State update of a block in a dump; `diff_text` is the JSON of its state diff, not decoded yet."""
 
     hash: bytes
     old_root: bytes
@@ -58,7 +58,9 @@ class DumpUpdate(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class DumpDocument(msgspec.Struct, frozen=True, kw_only=True):
-    """Content of one document; `other` is the reason why a document has no usable content."""
+    """Content of one JSON document of a dump: for example a header, a state update or classes. `other` is the
+    reason why it has no usable content, None if it has some.
+    """
 
     header: StarknetHeader | None = None
     update: DumpUpdate | None = None

@@ -26,7 +26,7 @@ _decode_items = JsonDecoder[list[msgspec.Raw]](list[msgspec.Raw]).decode
 
 
 class FileLocation(msgspec.Struct, frozen=True):
-    """Place of a document: a line's offset, or an item's index in a file's array."""
+    """Place of a document in a dump: its file, and its line's offset or its index in the file's array."""
 
     path: Path
     position: int = 0
@@ -94,7 +94,7 @@ def read_file(path: Path) -> bytes:
 
 
 class DocumentReader:
-    """Reader of documents by their places; fast for places in the order of the files."""
+    """Reader of a dump's documents by their places; fast if the places come in the order of the files."""
 
     def __init__(self) -> None:
         self._path: Path | None = None
@@ -161,7 +161,7 @@ def _open(path: Path) -> IO[bytes]:
 
 
 class _Unpacking(gzip.GzipFile):
-    """Compressed file; closing it also closes the file that it reads."""
+    """Decompressing reader of a gzip file; closing it also closes the compressed file below it."""
 
     def __init__(self, packed: IO[bytes]) -> None:
         super().__init__(fileobj=packed, mode="rb")

@@ -22,7 +22,7 @@ Report = Callable[[str], None]
 
 
 class BlockIndexEntry(msgspec.Struct, frozen=True):
-    """Block that the dump has."""
+    """Block found in a dump: its number, its hash and its place."""
 
     number: int
     hash: bytes
@@ -30,7 +30,7 @@ class BlockIndexEntry(msgspec.Struct, frozen=True):
 
 
 class DumpFolder(msgspec.Struct, frozen=True):
-    """Result of the first pass over a dump."""
+    """Index of a dump, from a first pass over its files: blocks, headers, bodies and classes."""
 
     blocks: list[BlockIndexEntry]
     """In order of number, without duplicates."""

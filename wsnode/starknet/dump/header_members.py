@@ -36,7 +36,9 @@ class _HeaderMembers(msgspec.Struct, frozen=True):
 
 
 class _Contents(msgspec.Struct, frozen=True):
-    """Lists in the gateway's form; nodes send only their lengths."""
+    """Transactions and receipts in the feeder gateway's form of a block, for counting them; nodes send these
+    counts as members instead.
+    """
 
     transactions: list[msgspec.Raw] | None = None
     transaction_receipts: list[_Receipt] | None = None

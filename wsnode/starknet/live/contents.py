@@ -22,7 +22,7 @@ class BodyUnavailableError(Exception):
 
 
 class BlockContents:
-    """Stored block of the chain in the snapshot `view`."""
+    """Parts of one stored block, read from the snapshot `view` when needed: header, body and events."""
 
     def __init__(self, view: StarknetSnapshot, number: int, row: BlockRow) -> None:
         self.view = view
@@ -96,7 +96,7 @@ class BlockContents:
 
 
 class UnstoredTransactions:
-    """Some transactions of a body without a block hash; `body.status` is their finality."""
+    """Transactions without a stored block: some of those in a body; `body.status` is their finality."""
 
     def __init__(self, body: StoredBody, number: int | None, indices: Sequence[int]) -> None:
         """Take the transactions at `indices`; `number` is that of their block, None if they have none."""
@@ -113,7 +113,7 @@ class UnstoredTransactions:
 
 
 class UnstoredFeed:
-    """Record of the transactions that were published before a stored block had them."""
+    """Record of the transactions published before a stored block had them, so none is published twice."""
 
     def __init__(self) -> None:
         self._head = BEGINNING

@@ -27,7 +27,7 @@ Part: TypeAlias = tuple[Sequence[Message], StarknetPosition]
 
 
 class StarknetPage(msgspec.Struct, frozen=True):
-    """Notifications in order, and the position after them."""
+    """Page of the notifications for a subscription that catches up, in order, and the position after them."""
 
     messages: Sequence[Message]
     position: StarknetPosition

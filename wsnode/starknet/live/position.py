@@ -17,10 +17,11 @@ _SIZE_WITHIN: Final = _SIZE + 4 + 4
 
 
 class StarknetPosition(msgspec.Struct, frozen=True):
-    """Position after block `number` with hash `hash`, or within it.
+    """Position in a chain's notifications, as a cursor holds it: after block `number` with hash `hash`, or
+    within it.
 
-    The order within a block is: the events of a transaction, then the transaction, and after all
-    transactions the header. So positions of all kinds of subscriptions are comparable.
+    The order within a block is: the events of a transaction, then the transaction, and after all transactions
+    the header. So positions of all kinds of subscriptions are comparable.
     """
 
     number: int

@@ -23,7 +23,9 @@ _FIRST: Final[Place] = (0, 0)
 
 
 class Stream(Protocol):
-    """Kind and filter of a subscription; equal streams are rendered once for all their subscriptions."""
+    """Content of a subscription, its kind and filter, which yields the items of each block. Equal streams are
+    rendered once for all their subscriptions.
+    """
 
     @property
     def kind(self) -> str:

@@ -21,13 +21,12 @@ _MAX_STEPS: Final = 1024
 
 
 class StateProofError(Exception):
-    """Error of a state that the stored values cannot prove."""
+    """Error of a storage proof that cannot be made from the stored values."""
 
 
 class StateProver:
-    """Tries of the state of one block, moved to another block when one is asked for.
-
-    They are built at the first request, in its thread.
+    """Prover of one block's state, with its tries in memory; a request for another block moves them to that
+    block. They are built at the first request, in its thread.
     """
 
     def __init__(self, chain: StarknetChain) -> None:

@@ -240,7 +240,7 @@ def _add_subscriptions(registry: Registry, family: Family, hub: StarknetHub) -> 
 
 
 class OnlyNamedParameters(NamedDecoder):
-    """Parameters by name; an array is refused, even an empty one."""
+    """Decoder of parameters that are given by name; an array is refused, even an empty one."""
 
     def explain(self, params: bytes) -> Any:
         if params.startswith(b"["):

@@ -28,49 +28,51 @@ MAX_FLAGS: Final = 16
 
 
 class Contracts(tuple[Felt, ...]):
-    """Addresses of contracts."""
+    """Array of contract addresses."""
 
     __slots__ = ()
 
 
 class Emitters(tuple[Felt, ...]):
-    """Contracts that emit events: one, or a list."""
+    """Contracts that emit events: one address, or an array of addresses."""
 
     __slots__ = ()
 
 
 class EmitterList(Emitters):
-    """Contracts that emit events, written as a list; starknet-specs 0.9 allows one contract only."""
+    """Contracts that emit events, written as an array; starknet-specs 0.9 allows one address only."""
 
     __slots__ = ()
 
 
 class ProvedFelts(tuple[Felt, ...]):
-    """Classes or contracts that are to be proved."""
+    """Array of the class hashes or the contract addresses to prove."""
 
     __slots__ = ()
 
 
 class ProvedSlots(tuple[tuple[Felt, tuple[Felt, ...]], ...]):
-    """Contracts, each with the keys of slots that are to be proved."""
+    """Array of `{contract_address, storage_keys}`: the slots of contracts to prove."""
 
     __slots__ = ()
 
 
 class EventKeys(tuple[tuple[Felt, ...], ...]):
-    """Alternatives of an event's keys, by position."""
+    """Array with an item for each position of an event's keys: an array of the keys allowed there, empty for
+    any.
+    """
 
     __slots__ = ()
 
 
 class ResponseFlags(tuple[str, ...]):
-    """Names of additional members of a reply."""
+    """Array of flags that add members to a reply: `INCLUDE_LAST_UPDATE_BLOCK`."""
 
     __slots__ = ()
 
 
 class TransactionFlags(tuple[str, ...]):
-    """Names of additional members of the transactions in a reply."""
+    """Array of flags that add members to the transactions of a reply: `INCLUDE_PROOF_FACTS`."""
 
     __slots__ = ()
 
@@ -180,33 +182,39 @@ register_type(
 
 
 class BlockParams(msgspec.Struct, frozen=True):
-    """`block_id`."""
+    """`{block_id}`: a block by number, hash or tag."""
 
     block_id: BlockId
 
 
 class FlaggedBlockParams(msgspec.Struct, frozen=True):
-    """`block_id`; a flag (0.10.1) adds the proof facts of transactions."""
+    """`{block_id, response_flags}`: a block; a flag (from starknet-specs 0.10.1 on) adds the proof facts of
+    its transactions.
+    """
 
     block_id: BlockId
     response_flags: TransactionFlags = TransactionFlags()
 
 
 class TransactionParams(msgspec.Struct, frozen=True):
-    """`transaction_hash`."""
+    """`{transaction_hash}`: the hash of a transaction."""
 
     transaction_hash: Felt
 
 
 class FlaggedHashParams(msgspec.Struct, frozen=True):
-    """`transaction_hash`; a flag (0.10.1) adds the proof facts."""
+    """`{transaction_hash, response_flags}`: the hash of a transaction; a flag (from starknet-specs 0.10.1 on)
+    adds its proof facts.
+    """
 
     transaction_hash: Felt
     response_flags: TransactionFlags = TransactionFlags()
 
 
 class IndexParams(msgspec.Struct, frozen=True):
-    """`block_id`, `index`; a flag (0.10.1) adds the proof facts."""
+    """`{block_id, index, response_flags}`: a block, and the index of a transaction in it; a flag (from
+    starknet-specs 0.10.1 on) adds the proof facts.
+    """
 
     block_id: BlockId
     index: Annotated[int, msgspec.Meta(ge=0)]
@@ -214,21 +222,23 @@ class IndexParams(msgspec.Struct, frozen=True):
 
 
 class ContractParams(msgspec.Struct, frozen=True):
-    """`block_id`, `contract_address`."""
+    """`{block_id, contract_address}`: a contract in the state after a block."""
 
     block_id: BlockId
     contract_address: Felt
 
 
 class ClassParams(msgspec.Struct, frozen=True):
-    """`block_id`, `class_hash`."""
+    """`{block_id, class_hash}`: a class in the state after a block."""
 
     block_id: BlockId
     class_hash: Felt
 
 
 class StorageParams(msgspec.Struct, frozen=True):
-    """`contract_address`, `key`, `block_id`; a flag (0.10.1) adds the block of the last write."""
+    """`{contract_address, key, block_id, response_flags}`: a slot in the state after a block; a flag (from
+    starknet-specs 0.10.1 on) adds the block of its last write.
+    """
 
     contract_address: Felt
     key: Felt
@@ -237,7 +247,9 @@ class StorageParams(msgspec.Struct, frozen=True):
 
 
 class EventFilterObject(msgspec.Struct, frozen=True):
-    """Blocks, contracts and keys of the events wanted, and which page of them."""
+    """`{chunk_size, from_block, to_block, address, keys, continuation_token}`: the blocks, contracts and keys
+    of the events wanted. A page has at most `chunk_size` events; the token of one page requests the next.
+    """
 
     chunk_size: Annotated[int, msgspec.Meta(ge=1)]
     from_block: BlockId | None = None
@@ -248,20 +260,24 @@ class EventFilterObject(msgspec.Struct, frozen=True):
 
 
 class EventsParams(msgspec.Struct, frozen=True):
-    """`filter`: `chunk_size` events at most, of the blocks `from_block` to `to_block`."""
+    """`{filter}`: at most `chunk_size` events of blocks `from_block` to `to_block`, by contract and keys."""
 
     filter: EventFilterObject
 
 
 class StateUpdateParams(msgspec.Struct, frozen=True):
-    """`block_id`; `contract_addresses` selects the changes of these (0.10.1), an empty list those of all."""
+    """`{block_id, contract_addresses}`: a block; addresses (from starknet-specs 0.10.1 on) select the
+    contracts whose changes are returned, an empty array all.
+    """
 
     block_id: BlockId
     contract_addresses: Contracts = Contracts()
 
 
 class StorageProofParams(msgspec.Struct, frozen=True):
-    """`block_id`; `class_hashes`, `contract_addresses` and `contracts_storage_keys` name what is proved."""
+    """`{block_id, class_hashes, contract_addresses, contracts_storage_keys}`: a block, and the classes,
+    contracts and slots to prove in the state after it.
+    """
 
     block_id: BlockId
     class_hashes: ProvedFelts = ProvedFelts()

@@ -11,8 +11,8 @@ from wsnode.starknet.storage.tables import BlockRow
 
 
 class ResolvedState:
-    """State after block `number`; for the pending block the head's state, with the changes of
-    `pre_confirmed`.
+    """State meant by a `block_id`: that after block `number` or, for the pending block, the head's state with
+    the changes of `pre_confirmed`.
     """
 
     __slots__ = ("block", "is_pending", "number", "pre_confirmed")

@@ -31,32 +31,34 @@ class SubscriptionStart(BlockId):
 
 
 class SenderList(frozenset[Felt]):
-    """Accounts that send transactions."""
+    """Array of the accounts whose transactions are wanted."""
 
     __slots__ = ()
 
 
 class EventFinality(str):
-    """The finality from which on events are sent."""
+    """Lowest finality of the events that are sent: `PRE_CONFIRMED` or `ACCEPTED_ON_L2`."""
 
     __slots__ = ()
 
 
 class ReceiptFinalities(frozenset[str]):
-    """The finalities with which receipts are sent."""
+    """Array of the finalities at which receipts are sent: `PRE_CONFIRMED`, `ACCEPTED_ON_L2`."""
 
     __slots__ = ()
 
 
 class TransactionFinalities(frozenset[str]):
-    """The finalities with which transactions are sent."""
+    """Array of the finalities at which transactions are sent: `RECEIVED`, `CANDIDATE`, `PRE_CONFIRMED`,
+    `ACCEPTED_ON_L2`.
+    """
 
     __slots__ = ()
 
 
 class HeadsParams(msgspec.Struct, frozen=True):
-    """`block_id`, the first block to receive, or a `cursor`; both cursor members are additions of this
-    node.
+    """`{block_id, cursor, cursors}`: the first block to receive, or the cursor after which to continue; with
+    `cursor` or `cursors` notifications carry cursors. Both are additions of this node.
     """
 
     block_id: SubscriptionStart | None = None
@@ -65,8 +67,8 @@ class HeadsParams(msgspec.Struct, frozen=True):
 
 
 class SubscribeEventsParams(msgspec.Struct, frozen=True):
-    """`from_address`, `keys`, `block_id`, `finality_status`; `cursor` and `cursors` are additions of this
-    node.
+    """`{from_address, keys, block_id, finality_status, cursor, cursors}`: a filter of events, the first
+    block, and the lowest finality. `cursor` and `cursors` are additions of this node, as in `HeadsParams`.
     """
 
     from_address: Emitters | None = None
@@ -78,8 +80,9 @@ class SubscribeEventsParams(msgspec.Struct, frozen=True):
 
 
 class SubscribeTransactionsParams(msgspec.Struct, frozen=True):
-    """`finality_status`, `sender_address`, `tags` (0.10.1); `block_id`, `cursor` and `cursors` are additions
-    of this node.
+    """`{finality_status, sender_address, tags, block_id, cursor, cursors}`: the finalities and senders of the
+    transactions wanted; `tags` (from starknet-specs 0.10.1 on) add members. `block_id`, `cursor` and
+    `cursors` are additions of this node.
     """
 
     finality_status: TransactionFinalities | None = None
@@ -91,7 +94,9 @@ class SubscribeTransactionsParams(msgspec.Struct, frozen=True):
 
 
 class SubscribeReceiptsParams(msgspec.Struct, frozen=True):
-    """`finality_status`, `sender_address`; `block_id`, `cursor` and `cursors` are additions of this node."""
+    """`{finality_status, sender_address, block_id, cursor, cursors}`: the finalities and senders of the
+    receipts wanted. `block_id`, `cursor` and `cursors` are additions of this node.
+    """
 
     finality_status: ReceiptFinalities | None = None
     sender_address: SenderList | None = None
@@ -101,7 +106,9 @@ class SubscribeReceiptsParams(msgspec.Struct, frozen=True):
 
 
 class SubscribeStatusParams(msgspec.Struct, frozen=True):
-    """`transaction_hash`; `cursor` and `cursors` are additions of this node."""
+    """`{transaction_hash, cursor, cursors}`: the transaction whose status is wanted. `cursor` and `cursors`
+    are additions of this node.
+    """
 
     transaction_hash: Felt
     cursor: str | None = None
@@ -109,7 +116,7 @@ class SubscribeStatusParams(msgspec.Struct, frozen=True):
 
 
 class IdParams(msgspec.Struct, frozen=True):
-    """`subscription_id`."""
+    """`{subscription_id}`: the id of the subscription to end."""
 
     subscription_id: str
 

@@ -65,7 +65,9 @@ class _Cursors(Protocol):
 
 
 class StarknetSubscriptionMethods:
-    """The subscription methods of one hub, under the names of a family."""
+    """Subscription methods for the Starknet chain of one hub, under the names of a family: `alt_` or
+    `starknet_`.
+    """
 
     def __init__(self, hub: StarknetHub, family: Family) -> None:
         self._hub = hub

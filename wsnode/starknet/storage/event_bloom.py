@@ -60,7 +60,9 @@ def bloom_of(items: Iterable[str]) -> bytes:
 
 
 class BloomCriteria:
-    """Groups of items; an event must have one item of each group."""
+    """Condition to test against blocks' Bloom filters: groups of addresses or keys, of which an event must
+    have one item each.
+    """
 
     def __init__(self, groups: Sequence[Iterable[str]]) -> None:
         self._groups = [list(map(_hash, group)) for group in groups]

@@ -12,7 +12,9 @@ CLASS_LEVEL = 9  # written once and read often: a Sierra class of 1.39 MB takes 
 
 
 class BlockRow(msgspec.Struct, frozen=True, array_like=True, gc=False):
-    """The stored header of a block."""
+    """Header of a block as a row of the store; `parent_hash`, `timestamp` and `version` are None if they are
+    unknown.
+    """
 
     hash: bytes
     parent_hash: bytes | None

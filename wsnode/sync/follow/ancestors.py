@@ -28,16 +28,15 @@ logger = logging.getLogger("wsnode.follow")
 
 
 class WantedBlock(msgspec.Struct, frozen=True, eq=False):
-    """Wanted block; `is_over` is set when it has come, or no upstream has it."""
+    """Request for a missing block by hash; `is_over` is set when it has come, or no upstream has it."""
 
     block_hash: Hash32
     is_over: trio.Event
 
 
 class AncestorSync:
-    """Fetch of the block that was wanted last, and of its unknown ancestors.
-
-    `floor` returns the number of the lowest block that may be replaced.
+    """Task that fetches a missing block by hash, the one requested last, with its unknown ancestors. `floor`
+    returns the number of the lowest block that may be replaced.
     """
 
     def __init__(

@@ -23,15 +23,17 @@ FINALIZED_BELOW: Final = 64
 
 
 class SetFinality(Protocol):
-    """Function that marks the safe and the finalized block, and returns False if the head has moved
-    meanwhile.
+    """Function that marks the safe and the finalized block in the chain; it returns False if the head has
+    moved meanwhile.
     """
 
     async def __call__(self, *, safe: Hash32 | None, finalized: Hash32 | None) -> bool: ...
 
 
 class FinalityTracker:
-    """Marking of the safe and the finalized block at intervals, as the head moves on."""
+    """Tracker that asks upstreams for the safe and the finalized block at intervals, as the head moves on,
+    and marks them in the chain.
+    """
 
     def __init__(self, chain: Chain, upstreams: Upstreams, mark: SetFinality) -> None:
         self._chain = chain
@@ -69,7 +71,9 @@ class FinalityTracker:
 
 
 class ProvedFinality:
-    """Marking of the proved safe and finalized blocks, each time that one of them changes."""
+    """Tracker that marks the safe and the finalized block in the chain as the light client proves them, after
+    each change of either.
+    """
 
     def __init__(self, chain: Chain, anchor: HeadAnchor, mark: SetFinality) -> None:
         self._chain = chain

@@ -48,7 +48,9 @@ logger = logging.getLogger("wsnode.follow")
 
 
 class Follower:
-    """Follower of upstreams, of which `agree` must have a block before it is the head."""
+    """Follower of an Ethereum chain's upstreams: it fetches and judges their blocks. A block becomes the head
+    once `agree` upstreams have it or, with beacon nodes, once it is proved.
+    """
 
     def __init__(
         self,

@@ -12,7 +12,9 @@ Number = TypeVar("Number", bound=int)
 
 
 class Path(msgspec.Struct, frozen=True):
-    """Path to an upstream's verified head: the last canonical block on it, and the blocks after it."""
+    """Path from the canonical chain to a block: `root` is the number of the last canonical block on it, and
+    `beside` the blocks after that one.
+    """
 
     root: int
     beside: tuple[Head, ...] = ()

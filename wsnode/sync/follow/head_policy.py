@@ -15,7 +15,7 @@ BESIDE_BLOCKS: Final = 64
 
 
 class Choice(msgspec.Struct, frozen=True):
-    """Block that should be the head."""
+    """Decision of a head policy: the block that should be the head."""
 
     block: Head | int
     """The block, or its number if it is canonical."""
@@ -26,7 +26,9 @@ class Choice(msgspec.Struct, frozen=True):
 
 
 class HeadPolicy(ABC):
-    """Rule that chooses the head, and the treatment of upstreams and their blocks under it."""
+    """Policy of the head: it chooses the head among upstreams' blocks, and decides how upstreams and their
+    blocks are treated.
+    """
 
     agree: int
     """Number of upstreams that must have an announced block before it becomes the head."""

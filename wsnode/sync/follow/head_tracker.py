@@ -41,7 +41,9 @@ logger = logging.getLogger("wsnode.follow")
 
 
 class AttestedBlockInvalidError(Exception):
-    """Error of an invalid block on the proved chain: the sync committee has signed it or a descendant."""
+    """Error of a `block` on the proved chain that breaks a rule, though the sync committee has signed it or a
+    descendant; `error` has the rule.
+    """
 
     def __init__(self, block: UnverifiedBlock, error: InvalidBlockError) -> None:
         name = f"block {block.number} ({hexadecimal(Hash32(block.hash))})"
@@ -50,7 +52,7 @@ class AttestedBlockInvalidError(Exception):
 
 
 class ReplacedFinalError(Exception):
-    """Error of a proved chain that leaves this node's chain below its finalized block."""
+    """Error of a proved chain branching off below this node's finalized block, which it would replace."""
 
 
 class HeadTracker:

@@ -26,7 +26,9 @@ POLLS_A_BLOCK: Final = 4
 
 
 class ChainIdentity:
-    """Chain id, genesis and finalized block that an upstream of our chain must have."""
+    """Identity of this node's chain, with which an upstream must agree: chain id, genesis hash and finalized
+    block.
+    """
 
     def __init__(self, chain_id: int, genesis: Hash32 | None, finalized: Head) -> None:
         self.chain_id = chain_id
@@ -100,7 +102,9 @@ def _require_finalized(ours: Head, theirs: Head | None) -> None:
 
 
 class EthereumDialect:
-    """Requests of a session to nodes of an Ethereum chain."""
+    """Requests of a session to an upstream of an Ethereum chain, for its identity and its heads; implements
+    `NodeDialect`.
+    """
 
     polls_beside = False
 

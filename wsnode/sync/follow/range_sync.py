@@ -36,9 +36,8 @@ ATTEMPTS: Final = 3
 
 
 class RangeSync:
-    """Sync over long distances, one at a time; fetched blocks are judged, and never believed.
-
-    `floor` returns the number of the lowest block that may be replaced. A light folder needs `receipts`.
+    """Sync over a long distance, one at a time: it fetches blocks by number, and judges each of them. `floor`
+    returns the number of the lowest block that may be replaced. A light folder needs `receipts`.
     """
 
     def __init__(

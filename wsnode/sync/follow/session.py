@@ -25,7 +25,7 @@ logger = logging.getLogger("wsnode.follow")
 
 
 class SessionEvents(Protocol):
-    """Receiver of an upstream's news."""
+    """Receiver of the events of sessions with upstreams; `Follower` and `StarknetFollower` implement it."""
 
     def announced(self, upstream: Upstream, head: Head) -> None:
         """Note that an upstream has announced another head."""
@@ -46,7 +46,9 @@ class SessionEvents(Protocol):
 
 
 class NodeDialect(Protocol):
-    """Requests of a session to the nodes of one kind of chain."""
+    """Requests of a session to upstreams of one kind of chain; `EthereumDialect` and `StarknetDialect`
+    implement it.
+    """
 
     polls_beside: bool
     """True if an upstream that announces its heads is polled for them too."""
@@ -87,7 +89,7 @@ class NodeDialect(Protocol):
 
 
 class UpstreamSession:
-    """Task that keeps a session with one upstream."""
+    """Task that connects to one upstream and follows its heads, again after each failure."""
 
     def __init__(self, dialect: NodeDialect, upstream: Upstream, events: SessionEvents) -> None:
         self._dialect = dialect

@@ -19,8 +19,8 @@ logger = logging.getLogger("wsnode.follow")
 
 
 class StorageRetry:
-    """Period of failed storage: it begins with a failure of the stores, and ends when all failed work is
-    done.
+    """Retries of work that could not be stored: they begin with a failure of the stores, and end when all
+    failed work is done.
     """
 
     def __init__(self, changed: Callable[[], None]) -> None:

@@ -26,7 +26,7 @@ KEPT_FIRSTS: Final = 256
 
 
 class HeadAnnouncements:
-    """Times of the first announcement of each of the last 256 heads."""
+    """Record of the last 256 heads announced by upstreams, each with the time of its first announcement."""
 
     def __init__(self) -> None:
         self._firsts: dict[Head, float] = {}
@@ -44,7 +44,9 @@ class HeadAnnouncements:
 
 
 class SyncStageLog:
-    """Choice of the stages that are logged: on a fast chain, following leaves the head again and again."""
+    """Filter of the stages of following that are logged: on a fast chain, a node leaves the head and returns
+    to it again and again.
+    """
 
     def __init__(self) -> None:
         self._live_said = -inf

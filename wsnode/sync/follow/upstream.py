@@ -44,7 +44,9 @@ class PeerError(Exception):
 
 
 class Upstream:
-    """Upstream node: its client, and its state."""
+    """Upstream node: its client, its state, the heads that it announced, and the kinds of requests supported
+    by it.
+    """
 
     def __init__(self, name: str, client: Client) -> None:
         self.name = name

@@ -101,7 +101,9 @@ _KNOWN: Final = ("already known", "already imported", "known transaction", "alre
 
 
 class _Outcome:
-    """Answers of the upstreams so far."""
+    """Answers of the upstreams to one sent transaction so far: the number still missing, whether one has
+    taken it, and reasons of the others.
+    """
 
     def __init__(self, asked: int) -> None:
         self.missing = asked

@@ -25,7 +25,7 @@ MAX_LIST_BYTES: Final = 32 << 20
 
 
 class ProofBlock(msgspec.Struct, frozen=True):
-    """Block whose state is proved."""
+    """Block after which state values are proved: number and hash, its parent's hash, and its state root."""
 
     head: Head
     parent_hash: Hash32
@@ -38,7 +38,9 @@ class ProofBlock(msgspec.Struct, frozen=True):
 
 
 class ProofStore(Protocol):
-    """Store of proved values, which knows their blocks."""
+    """Store of state values that proofs have verified, and of the blocks they belong to;
+    `ForkPointProofStore` and `LightFolderProofStore` implement it.
+    """
 
     def head(self) -> Head | None:
         """Return the head, None if only the state of one block is ever proved."""
@@ -81,7 +83,7 @@ def _block(header: bytes) -> ProofBlock:
 
 
 class ForkPointProofStore:
-    """Store of the first block of a forked chain."""
+    """Store of proved values for one state: that after the first block of a forked chain."""
 
     def __init__(self, chain: Chain) -> None:
         self._chain = chain
@@ -119,7 +121,7 @@ class ForkPointProofStore:
 
 
 class LightFolderProofStore:
-    """Store of the blocks of a light folder, whose headers are verified."""
+    """Store of proved values after each block of a light folder, whose headers are verified."""
 
     def __init__(self, chain: Chain) -> None:
         self._chain = chain

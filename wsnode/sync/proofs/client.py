@@ -42,7 +42,9 @@ logger = logging.getLogger("wsnode.proofs")
 
 
 class ProofClient:
-    """Client of nodes that have the states after blocks, with counts of requests and wrong proofs."""
+    """Client that fetches state values with proofs from nodes, and keeps the values in `blocks` once they are
+    verified; it counts requests and wrong proofs.
+    """
 
     def __init__(self, clients: Callable[[], Sequence[Client]], blocks: ProofStore) -> None:
         self.clients = clients

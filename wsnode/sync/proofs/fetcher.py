@@ -42,7 +42,9 @@ Place = tuple[ProofBlock, Key | int]
 
 
 class _Gathering:
-    """Round for one block before its begin, to which other calls may add missing values."""
+    """Round of fetching state after one block that has not begun yet, so other calls may still add missing
+    values.
+    """
 
     def __init__(self, block: ProofBlock) -> None:
         self.block = block
@@ -52,7 +54,9 @@ class _Gathering:
 
 
 class ProofFetcher:
-    """Fetcher of missing state for all calls of a chain; implements `StateFetchers`."""
+    """Fetcher of the state that calls of one chain lack, in rounds shared by all calls; implements
+    `StateFetchers`.
+    """
 
     def __init__(self, provers: ProofClient) -> None:
         self.provers = provers
@@ -193,7 +197,7 @@ def _accounts_of(keys: Iterable[Key | int]) -> set[Key | int]:
 
 
 class CallFetchSession:
-    """Fetches of one call so far; implements `FetchSession`."""
+    """Record of the fetches for one call so far, which bounds them; implements `FetchSession`."""
 
     def __init__(self, supply: ProofFetcher, method: str, params: bytes, head: Head | None = None) -> None:
         self._supply = supply

@@ -26,7 +26,7 @@ class _Found(msgspec.Struct, frozen=True):
 
 
 class UpstreamProofWindows:
-    """Oldest block that each node proves, kept for `KEPT_SECONDS`."""
+    """Cache of the oldest block whose state each node proves, kept for `KEPT_SECONDS`."""
 
     def __init__(self) -> None:
         self._found: WeakKeyDictionary[Client, _Found] = WeakKeyDictionary()
@@ -63,7 +63,9 @@ async def oldest_proved(client: Client) -> int | None:
 
 
 class _Search:
-    """Search from a node's head downwards in doubling steps, then by bisection."""
+    """Search for the oldest block whose state a node proves, from the node's head downwards in doubling
+    steps, then by bisection.
+    """
 
     def __init__(self, client: Client) -> None:
         self._client = client

@@ -19,7 +19,9 @@ Proof = tuple[bytes, list[bytes], list[tuple[bytes, list[bytes]]], bytes | None]
 
 
 class StateRequest(msgspec.Struct, frozen=True):
-    """Account of which some slots are wanted, and its code if nothing of it is known."""
+    """Values wanted of one account: some slots, and with `with_code` its code, if nothing of the account is
+    known.
+    """
 
     address: bytes
     slots: tuple[bytes, ...] = ()

@@ -209,7 +209,9 @@ MAX_RECHECK_SECONDS: Final = 3600.0
 
 
 class StarknetDialect:
-    """Requests of a session to nodes of a Starknet chain."""
+    """Requests of a session to an upstream of a Starknet chain, for its identity and its heads; implements
+    `NodeDialect`.
+    """
 
     polls_beside = True
 

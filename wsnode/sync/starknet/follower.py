@@ -52,7 +52,7 @@ logger = logging.getLogger("wsnode.follow")
 
 
 class StarknetFollower:
-    """Follower of one chain: a block becomes the head once `agree` upstreams have it."""
+    """Follower of a Starknet chain's upstreams: a block becomes the head once `agree` of them have it."""
 
     def __init__(
         self,

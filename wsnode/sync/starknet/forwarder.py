@@ -21,7 +21,7 @@ HTTP_STATUSES: Final = range(400, 600)
 
 
 class ForwardedError(RpcError):
-    """Error of an upstream; its message is not cut."""
+    """Error that an upstream sent for a forwarded call, passed on to the client with its whole message."""
 
     def __init__(self, error: UpstreamRefusedError) -> None:
         data = msgspec.Raw(error.data) if error.data else msgspec.UNSET
@@ -30,7 +30,7 @@ class ForwardedError(RpcError):
 
 
 class StarknetForwarder:
-    """Forwarder to the upstreams that are followed, the best one first."""
+    """Sender of calls to the upstreams that are followed, the best one first; implements `Forwarder`."""
 
     def __init__(self, upstreams: Upstreams, head: Callable[[], int]) -> None:
         """Forward to `upstreams`; `head` returns the number of our head, at which upstreams are preferred."""

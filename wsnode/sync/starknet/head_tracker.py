@@ -34,7 +34,9 @@ logger = logging.getLogger("wsnode.follow")
 
 
 class StarknetHeadTracker:
-    """Tracker that moves the head of one chain to the highest block of enough upstreams."""
+    """Tracker that moves the head of one Starknet chain to the highest block of `agree` or more upstreams,
+    once it is verified.
+    """
 
     def __init__(
         self,

@@ -51,7 +51,7 @@ _decode_changes = JsonDecoder(_ToldChanges, dec_hook=lambda _type, value: decode
 
 
 class Base(msgspec.Struct, frozen=True):
-    """Head on which a pre-confirmed block is built."""
+    """Head on which a pre-confirmed block is built: its number, its hash and its state root."""
 
     number: int
     hash: bytes

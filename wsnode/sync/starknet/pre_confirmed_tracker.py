@@ -22,7 +22,9 @@ MAX_AGE: Final = 10.0
 
 
 class Poll(msgspec.Struct, frozen=True):
-    """Replies of one upstream about the block that it is building."""
+    """Replies of one upstream about its pre-confirmed block: `block` is the JSON of getBlockWithReceipts,
+    `update` that of getStateUpdate.
+    """
 
     upstream: Upstream
     block: bytes
@@ -32,7 +34,9 @@ class Poll(msgspec.Struct, frozen=True):
 
 
 class PreConfirmedTracker:
-    """Tracker of the pre-confirmed block of the upstream that has most transactions on our head."""
+    """Task that polls upstreams for the pre-confirmed block, and holds the one with the most transactions on
+    this node's head.
+    """
 
     def __init__(
         self,

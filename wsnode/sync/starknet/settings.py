@@ -41,7 +41,9 @@ def starknet_chain(name: str) -> str:
 
 
 class FollowStarknetConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Starknet nodes followed by a network, and the number of them that must have a block."""
+    """Settings for following other Starknet nodes: the chain, their URLs, and how many of them must have a
+    block before it is the head.
+    """
 
     chain: str
     """Chain: `starknet`, `starknet-sepolia`, or `starknet:` and another network's chain id in text or in hex,

@@ -62,9 +62,8 @@ def storage_proof_params(
 
 
 class PassedProof:
-    """Request for a proof of another node; the contracts of slots are asked for too.
-
-    Without its contract a slot would be proved by no more than the root of its own trie.
+    """Request for a storage proof, passed on to another node with the contracts of its slots added. Without
+    its contract a slot would be proved by no more than the root of its own trie.
     """
 
     def __init__(self, asked: ProofRequest) -> None:
@@ -142,7 +141,9 @@ MAX_ROUNDS: Final = 3
 
 
 class _Proof(msgspec.Struct, frozen=True):
-    """Proved contract, valid in the blocks from `first` on up to the value's next change."""
+    """Cached result of a proof: a contract, None if it does not exist. It is valid in the blocks from `first`
+    on up to the value's next change; block `number` proved it.
+    """
 
     contract: ProvedContract | None
     first: int
@@ -152,7 +153,9 @@ class _Proof(msgspec.Struct, frozen=True):
 
 
 class StarknetStateReader:
-    """Reader of one chain's proved state, and of classes."""
+    """Reader of one chain's state, fetched from upstreams and verified by storage proofs, and of classes;
+    implements `StateReader`.
+    """
 
     def __init__(self, chain: StarknetChain, upstreams: Upstreams) -> None:
         self._chain = chain

@@ -33,7 +33,7 @@ class RefusedRootError(Exception):
 
 
 class ChainWriter:
-    """Writer of the blocks of one chain, the only one."""
+    """Sole writer of the blocks of one Starknet chain: it sets the head, and keeps the window of blocks."""
 
     def __init__(
         self,
@@ -166,7 +166,9 @@ logger = logging.getLogger("wsnode.follow")
 
 
 class StarknetWindow:
-    """Task that prunes the blocks below a window, and adds older ones to a light folder down to its start."""
+    """Task that prunes the blocks below the window of a chain, and adds older ones to a light folder down to
+    the window's start.
+    """
 
     def __init__(
         self,

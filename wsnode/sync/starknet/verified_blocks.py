@@ -116,7 +116,7 @@ NOWHERE: Final = -1
 
 
 class VerifiedSideBlock(msgspec.Struct, frozen=True):
-    """Block proved by its hash, with those of its classes that are not stored."""
+    """Block held in memory, proved by its hash, with those of its classes that are not stored."""
 
     block: VerifiedStarknetBlock
     classes: Sequence[ContractClass] = ()
@@ -134,7 +134,7 @@ class VerifiedSideBlock(msgspec.Struct, frozen=True):
 
 
 class StarknetSideBlocks:
-    """Verified blocks that are not stored, by their hash."""
+    """Verified blocks held in memory by hash, which are not on the stored chain."""
 
     def __init__(self, chain: StarknetChain) -> None:
         self._chain = chain

@@ -18,7 +18,9 @@ from wsnode.upstream.address import UpstreamAddress
 
 
 class StarknetSync:
-    """Service of a followed Starknet chain: its background tasks, status and figures."""
+    """Sync service of a Starknet chain that follows other nodes: its background tasks, readiness, status and
+    metrics.
+    """
 
     def __init__(self, chain: StarknetChain, hub: StarknetHub, config: FollowStarknetConfig) -> None:
         """Prepare to follow the upstreams of a configuration.

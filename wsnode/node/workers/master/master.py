@@ -62,7 +62,9 @@ class StartError(Exception):
 
 
 class Master:
-    """Parent of the workers 1 to `count`, and of the process that follows, if there is one."""
+    """Parent process of a node: it starts, replaces and ends the workers 1 to `count` and the process that
+    follows, if there is one, and passes connections to workers.
+    """
 
     def __init__(self, count: int, config: bytes, *, follows: bool = False) -> None:
         """Prepare to start workers with `config`, the node's configuration in JSON.

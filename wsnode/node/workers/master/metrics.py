@@ -24,7 +24,9 @@ REPORT_SECONDS: Final = 0.5
 
 
 class MetricsSum:
-    """Last report of each running worker, and the last counters of the ended ones."""
+    """Sum of the metrics of all workers, made of the last report of each running worker and the last counters
+    of the ended ones.
+    """
 
     def __init__(self) -> None:
         self._reports: dict[Hashable, ProcessMetrics] = {}
@@ -56,7 +58,9 @@ class MetricsSum:
 
 
 class MetricsAggregator:
-    """Aggregator of the metrics of running workers and of ended ones."""
+    """Collector of the workers' metrics in the master: it asks the running ones, and answers with the sum,
+    ended ones included.
+    """
 
     def __init__(self, workers: Set[WorkerProcess]) -> None:
         """Prepare to collect from `workers`, the set of running processes at any time."""

@@ -23,7 +23,9 @@ TAKING_SECONDS: Final = 0.5
 
 
 class MessageRouter:
-    """Router of the follower's status to workers, of their requests to it, and of damage to all."""
+    """Router of messages in the master: status from the process that follows to workers, their requests to
+    it, and reports of damage to all processes.
+    """
 
     def __init__(self, workers: Set[WorkerProcess]) -> None:
         """Prepare to route between `workers`, the set of running processes at any time."""

@@ -196,7 +196,7 @@ class WorkerProcess:
 
 
 class _Unread(NamedTuple):
-    """Messages that a worker has not received."""
+    """Messages that the master sent to a worker, and the worker never received."""
 
     connections: list[tuple[socket.socket, int]]
     """Connections that were passed to it, each with its listener's kind."""
@@ -230,7 +230,9 @@ def by_load(workers: Iterable[WorkerProcess]) -> list[WorkerProcess]:
 
 
 class Pauses:
-    """Pauses before a worker that has ended is replaced, in seconds."""
+    """Pauses before a worker that has ended is replaced, in seconds: they grow while workers end soon after
+    their start.
+    """
 
     FIRST, MAX_PAUSE = 0.1, 5.0
     LASTING = 10.0

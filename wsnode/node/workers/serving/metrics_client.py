@@ -14,7 +14,9 @@ TELL_SECONDS = 1.0
 
 
 class WorkerMetricsClient:
-    """Client of the master's metrics, which also answers the master's requests."""
+    """Client in a worker for the metrics of all workers, which the master sums; it also answers the master's
+    requests for this worker's metrics.
+    """
 
     def __init__(self, server: Server, channel: IpcChannel[ToWorker], *, serves: bool = True) -> None:
         """Prepare to report the metrics of `server`; `serves` is True if this process takes calls."""

@@ -36,7 +36,9 @@ _STATUS: Final = JsonDecoder[dict[str, Any]](dict[str, Any])
 
 
 class SyncPublisher:
-    """Publisher of sync status to the workers, and sender of their transactions."""
+    """Publisher of sync status in the process that follows other nodes: it sends the status to workers, and
+    sends their transactions to other nodes.
+    """
 
     def __init__(self, channel: IpcChannel[ToWorker]) -> None:
         self._channel = channel
@@ -126,7 +128,9 @@ class _PublishedNetwork:
 
 
 class SyncProxy:
-    """Sync service with the last status from another process."""
+    """Sync service of a worker for a network that another process follows: it keeps the last status from
+    there, and passes transactions and requests on.
+    """
 
     background: Sequence[Callable[[], Awaitable[None]]] = ()
 

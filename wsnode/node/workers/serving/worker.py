@@ -59,7 +59,9 @@ logger = logging.getLogger("wsnode.workers")
 
 
 class FreeFiles:
-    """Detector of a lack of free files, which reports it to the master."""
+    """Monitor of this worker's free file descriptors: it reports to the master when there are none for
+    connections, and when there are some again.
+    """
 
     def __init__(self, channel: IpcChannel[ToWorker]) -> None:
         self._channel = channel

@@ -37,7 +37,9 @@ logger = logging.getLogger("wsnode.workers")
 
 
 class PoolSync:
-    """Synchronisation of this worker's pools with those of the other workers."""
+    """Relay between this worker's pools and those of the other workers: each pool gets the transactions of
+    all.
+    """
 
     def __init__(self, channel: IpcChannel[ToWorker]) -> None:
         self._channel = channel
@@ -97,7 +99,9 @@ News = (
 
 
 class WorkerSiblings:
-    """Process group of a worker: joins its networks to those of the other processes."""
+    """Implementation of `SiblingProcesses` for a worker, which exchanges messages with the other processes
+    through the master.
+    """
 
     def __init__(
         self,

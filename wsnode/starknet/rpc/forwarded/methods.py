@@ -55,7 +55,9 @@ from wsnode.starknet.snapshot import StarknetSnapshot
 
 
 class ForwardedMethod(msgspec.Struct, frozen=True):
-    """Method that is forwarded: its parameters, its result, and its summary."""
+    """Definition of a method whose calls upstreams answer: its parameters, its result, and its summary.
+    `contracts` returns the contracts named by a call.
+    """
 
     params: type[msgspec.Struct]
     result: Schema

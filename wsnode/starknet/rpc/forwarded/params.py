@@ -38,55 +38,61 @@ TRACE_FLAGS: Final = ("RETURN_INITIAL_READS",)
 
 
 class FunctionCall(dict[str, Any]):
-    """Function of a contract, and what it is called with."""
+    """Call of a contract's function: `{contract_address, entry_point_selector, calldata}`."""
 
     __slots__ = ()
 
 
 class MessageFromL1(dict[str, Any]):
-    """Message from L1 to a contract."""
+    """Message from a contract of L1 to one of Starknet: `{from_address, to_address, entry_point_selector,
+    payload}`.
+    """
 
     __slots__ = ()
 
 
 class BroadcastedInvoke(dict[str, Any]):
-    """INVOKE transaction that is to be included."""
+    """INVOKE transaction to send, as starknet-specs' BROADCASTED_INVOKE_TXN."""
 
     __slots__ = ()
 
 
 class BroadcastedDeclare(dict[str, Any]):
-    """DECLARE transaction that is to be included, with its class."""
+    """DECLARE transaction to send, with its class, as starknet-specs' BROADCASTED_DECLARE_TXN."""
 
     __slots__ = ()
 
 
 class BroadcastedDeployAccount(dict[str, Any]):
-    """DEPLOY_ACCOUNT transaction that is to be included."""
+    """DEPLOY_ACCOUNT transaction to send, as starknet-specs' BROADCASTED_DEPLOY_ACCOUNT_TXN."""
 
     __slots__ = ()
 
 
 class SimulatedTransactions(list[dict[str, Any]]):
-    """Transactions that are executed in turn, and not included."""
+    """Array of INVOKE, DECLARE and DEPLOY_ACCOUNT transactions to execute one after another; they are not
+    included in a block.
+    """
 
     __slots__ = ()
 
 
 class EstimateFlags(tuple[str, ...]):
-    """Names of the ways in which an estimate differs from the sequencer's execution."""
+    """Array of flags of a fee estimate: with `SKIP_VALIDATE` accounts do not validate transactions."""
 
     __slots__ = ()
 
 
 class SimulationFlags(tuple[str, ...]):
-    """Names of the ways in which a simulation differs from the sequencer's execution, or of added results."""
+    """Array of flags of a simulation: `SKIP_VALIDATE` and `SKIP_FEE_CHARGE` leave out a part of the
+    sequencer's execution, `RETURN_INITIAL_READS` adds results.
+    """
 
     __slots__ = ()
 
 
 class TraceFlags(tuple[str, ...]):
-    """Names of additional results of a trace."""
+    """Array of flags of a trace: `RETURN_INITIAL_READS` adds results."""
 
     __slots__ = ()
 
@@ -267,14 +273,16 @@ register_type(TraceFlags, _decode_trace_flags, _some_of(TRACE_FLAGS))
 
 
 class CallParams(msgspec.Struct, frozen=True, omit_defaults=True):
-    """`request`, `block_id`."""
+    """`{request, block_id}`: a call of a contract's function, and the block on whose state it runs."""
 
     request: FunctionCall
     block_id: BlockId
 
 
 class EstimateParams(msgspec.Struct, frozen=True, omit_defaults=True):
-    """`request`: transactions; `simulation_flags`, `block_id`."""
+    """`{request, simulation_flags, block_id}`: transactions, and the block on whose state their fees are
+    estimated.
+    """
 
     request: SimulatedTransactions
     simulation_flags: EstimateFlags
@@ -282,14 +290,16 @@ class EstimateParams(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class MessageFeeParams(msgspec.Struct, frozen=True, omit_defaults=True):
-    """`message`, `block_id`."""
+    """`{message, block_id}`: a message from L1, and the block on whose state its fee is estimated."""
 
     message: MessageFromL1
     block_id: BlockId
 
 
 class SimulationParams(msgspec.Struct, frozen=True, omit_defaults=True):
-    """`block_id`, `transactions`, `simulation_flags`."""
+    """`{block_id, transactions, simulation_flags}`: transactions, and the block on whose state they are
+    executed.
+    """
 
     block_id: BlockId
     transactions: SimulatedTransactions
@@ -297,43 +307,45 @@ class SimulationParams(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class BlockTraceParams(msgspec.Struct, frozen=True, omit_defaults=True):
-    """`block_id`; `trace_flags` (0.10.1) say what the traces have besides."""
+    """`{block_id, trace_flags}`: the block whose transactions are traced; flags (from starknet-specs 0.10.1
+    on) add results.
+    """
 
     block_id: BlockId
     trace_flags: TraceFlags | None = None
 
 
 class HashParams(msgspec.Struct, frozen=True, omit_defaults=True):
-    """`transaction_hash`."""
+    """`{transaction_hash}`: the hash of a transaction of Starknet."""
 
     transaction_hash: Felt
 
 
 class L1HashParams(msgspec.Struct, frozen=True, omit_defaults=True):
-    """`transaction_hash`, of L1."""
+    """`{transaction_hash}`: the hash of a transaction of L1."""
 
     transaction_hash: L1Hash
 
 
 class ClassHashParams(msgspec.Struct, frozen=True, omit_defaults=True):
-    """`class_hash`."""
+    """`{class_hash}`: the hash of a class."""
 
     class_hash: Felt
 
 
 class InvokeParams(msgspec.Struct, frozen=True, omit_defaults=True):
-    """`invoke_transaction`."""
+    """`{invoke_transaction}`: an INVOKE transaction to send."""
 
     invoke_transaction: BroadcastedInvoke
 
 
 class DeclareParams(msgspec.Struct, frozen=True, omit_defaults=True):
-    """`declare_transaction`."""
+    """`{declare_transaction}`: a DECLARE transaction to send, with its class."""
 
     declare_transaction: BroadcastedDeclare
 
 
 class DeployAccountParams(msgspec.Struct, frozen=True, omit_defaults=True):
-    """`deploy_account_transaction`."""
+    """`{deploy_account_transaction}`: a DEPLOY_ACCOUNT transaction to send."""
 
     deploy_account_transaction: BroadcastedDeployAccount

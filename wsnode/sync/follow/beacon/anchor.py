@@ -52,7 +52,9 @@ logger = logging.getLogger("wsnode.follow")
 
 
 class AnchorSettings(msgspec.Struct, frozen=True, kw_only=True):
-    """Settings of the anchor: beacon nodes, checkpoint, chain, and the kind of head to serve."""
+    """Settings of `HeadAnchor`, which proves the head: beacon nodes, checkpoint, beacon chain, and the kind
+    of head to serve.
+    """
 
     addresses: Sequence[UpstreamAddress]
     checkpoint: bytes | None = None
@@ -72,7 +74,9 @@ class AnchorSettings(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class HeadAnchor:
-    """Proved head of one chain, and the state of its block here: fetched, judged, or missing."""
+    """Head of one chain as a light client of the beacon chain proves it, and the state of its block in this
+    node: fetched, judged valid, or missing.
+    """
 
     def __init__(
         self,

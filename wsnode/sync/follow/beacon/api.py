@@ -28,7 +28,7 @@ KINDS: Final = {f"light_client_{kind}": kind for kind in ("finality_update", "op
 
 
 class BeaconApi:
-    """Client of one beacon node."""
+    """Client of one beacon node's API for light clients."""
 
     def __init__(self, address: UpstreamAddress, connect: Connect | None = None) -> None:
         self.address = address

@@ -15,7 +15,7 @@ logger = logging.getLogger("wsnode.follow")
 
 
 class BeaconNode:
-    """Beacon node and its state."""
+    """Beacon node that sends updates to the light client, with its failures, pauses and stream of events."""
 
     def __init__(self, name: str, api: BeaconApi) -> None:
         self.name = name

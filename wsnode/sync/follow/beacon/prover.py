@@ -61,7 +61,9 @@ logger = logging.getLogger("wsnode.follow")
 
 
 class RunSync(Protocol):
-    """Runner of functions that take milliseconds, outside of the event loop."""
+    """Function that runs `work` of some milliseconds outside of the event loop, as `trio.to_thread.run_sync`
+    does.
+    """
 
     async def __call__(self, work: Callable[[], T], /) -> T: ...
 

@@ -33,7 +33,7 @@ USUAL_SECONDS: Final = 0.25
 
 
 class BlockBatch(msgspec.Struct, frozen=True):
-    """Blocks that follow one another, and the upstream of each."""
+    """Consecutive blocks, and in `givers` the upstream that sent each."""
 
     blocks: list[UnverifiedBlock]
     givers: list[Upstream]

@@ -40,7 +40,9 @@ logger = logging.getLogger("wsnode.follow")
 
 
 class LightBootstrap:
-    """First block of a light folder, stored once enough upstreams can be asked."""
+    """Beginning of a light folder, one with a window of verified blocks: it stores the first block once
+    `agree` upstreams name the same one.
+    """
 
     def __init__(
         self,

@@ -30,8 +30,8 @@ logger = logging.getLogger("wsnode.follow")
 
 
 class WindowPruner:
-    """Task that keeps the first block of a light folder at the window's beginning, but never above the
-    finalized one.
+    """Task that keeps the first block of a light folder at the beginning of its window, by pruning or
+    backfilling, but never above the finalized block.
     """
 
     def __init__(

@@ -51,7 +51,9 @@ def kept() -> Iterator[None]:
 
 
 class Receipts:
-    """Fetcher of blocks' receipts; it quarantines upstreams whose receipts are not the block's."""
+    """Fetcher of blocks' receipts from upstreams, each verified by its block; it quarantines an upstream that
+    sends wrong ones.
+    """
 
     def __init__(self, chain: Chain, upstreams: Upstreams) -> None:
         self._chain = chain
