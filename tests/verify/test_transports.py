@@ -40,7 +40,10 @@ async def answering(answer: bytes) -> AsyncIterator[str]:
 
 @pytest.mark.parametrize(
     ("answer", "reason"),
-    [(b"nonsense\r\n\r\n", "no WebSocket: "), (REFUSED, "no WebSocket: HTTP status 404")],
+    [
+        (b"nonsense\r\n\r\n", "cannot open a WebSocket connection: "),
+        (REFUSED, "cannot open a WebSocket connection: HTTP status 404"),
+    ],
 )
 async def test_who_speaks_no_websocket_is_told_each_time(
     answer: bytes, reason: str, nursery: trio.Nursery

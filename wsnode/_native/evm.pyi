@@ -195,7 +195,7 @@ class ChainSpec:
 
 @final
 class ForkRow:
-    """Row of the table of forks.
+    """Fork: its names, its activation, its contracts and precompiles, and what it adds to the header.
 
     `key` is its key in geth's genesis.json. `is_by_time` is True if a time activates the fork, False if a
     block number does. `is_blobs_only` is True if the fork sets blob parameters and nothing else.

@@ -280,7 +280,9 @@ def _source(place: ChainFolder, spec: ChainSpec, beginning: GenesisSettings) -> 
             f"{place.path} holds a chain forked at block {spec.first_number}: --fork names that chain's node"
         )
     if source.block not in (None, spec.first_number):
-        raise ConfigurationError(f"{place.path} holds a chain forked at block {spec.first_number}")
+        raise ConfigurationError(
+            f"{place.path} holds a chain forked at block {spec.first_number}, and --fork names {source.block}"
+        )
     return source
 
 

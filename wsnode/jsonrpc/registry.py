@@ -132,7 +132,7 @@ class Registry:
             skipped = 1 if view or caller or channel else 0
             parameters = decoder or decoder_for(_parameters_of(handler, first=skipped), by_name=by_name)
             if cacheable and (caller or channel or parameters.struct or in_slices):
-                raise TypeError(f"{handler.__qualname__}: the result depends on more than the view")
+                raise TypeError(f"{handler.__qualname__}: a cacheable result depends on the view alone")
             if (name in self.methods) is not replacing:
                 raise ValueError(f"{name} is not there" if replacing else f"{name} is registered twice")
             kind: Callable[..., HandlerKind] = _kind_of(parameters, view=view, caller=caller, channel=channel)

@@ -227,7 +227,9 @@ def _shake_hands(connected: socket.socket, address: UpstreamAddress) -> None:
     line = answer.partition(b"\r\n")[0]
     if not is_accepted(line):
         connected.close()
-        raise ConnectionError(f"{address}: no WebSocket: {line.decode(errors='replace') or 'no answer'}")
+        raise ConnectionError(
+            f"{address}: no WebSocket connection: {line.decode(errors='replace') or 'no answer'}"
+        )
 
 
 def handshake(address: UpstreamAddress) -> bytes:

@@ -155,7 +155,9 @@ class Subscription(ABC):
 
 
 class SharedBound(Protocol):
-    """Limit on the total of all clients, with a share for each; `ResourceQuota` implements it."""
+    """Limit on a count that all clients share, such as watched values, with a maximum for each client;
+    `ResourceQuota` implements it.
+    """
 
     limit: int
 

@@ -207,7 +207,9 @@ def transaction_status(body: StoredBody, index: int) -> dict[str, Any]:
 
 
 def form_of(transaction: Members) -> tuple[str, int]:
-    """Return kind and version of a transaction; the version is the low byte, so queries have it too.
+    """Return kind and version of a transaction.
+
+    The version is the low byte of its felt, so a query version (2^128 + n) counts as n.
 
     Raises:
         ValueError: There is no such kind, or no such version of it.

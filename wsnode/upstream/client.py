@@ -356,7 +356,7 @@ async def first_answer(
             await race.wait_all(len(clients))
         nursery.cancel_scope.cancel()
     if race.won is None:
-        raise race.failure or UpstreamError("unreachable", "there is no upstream to ask")
+        raise race.failure or UpstreamError("unreachable", "no upstream is followed now")
     return race.won
 
 

@@ -182,7 +182,7 @@ def asking(url: str, seconds: float = SECONDS) -> Iterator[Ask]:
     try:
         connection = connect(url, max_size=MAX_MESSAGE_BYTES, compression=None, open_timeout=seconds)
     except WebSocketException as error:
-        raise ConnectionError(f"no WebSocket: {error}") from error
+        raise ConnectionError(f"cannot open a WebSocket connection: {error}") from error
     with connection:
 
         def ask(method: str, params: list[Any]) -> Reply:

@@ -101,7 +101,7 @@ class WebSocketTransport:
                     _hold, self._url, self._most_bytes
                 )
         except trio.TooSlowError:
-            self._refused = ConnectionError(f"no WebSocket: not open after {MAX_OPENING:g} s")
+            self._refused = ConnectionError(f"cannot open a WebSocket connection within {MAX_OPENING:g} s")
         except ConnectionError as error:
             self._refused = error
         else:
@@ -127,7 +127,7 @@ async def _hold(
     except ExceptionGroup as group:
         # An open connection reports errors to its callers itself.
         if not opened:
-            raise ConnectionError(f"no WebSocket: {_reason(group)}") from group
+            raise ConnectionError(f"cannot open a WebSocket connection: {_reason(group)}") from group
     finally:
         await trio.aclose_forcefully(stream)
 

@@ -247,7 +247,7 @@ def _differences(options: Mapping[str, Any]) -> Iterator[str]:
     if options["no_request_size_limit"]:
         yield warning("--no-request-size-limit", f"raises the limit to {MAX_BODY_BYTES} bytes")
     if options["no_cors"]:
-        yield warning("--no-cors", "leaves pages of this machine their access")
+        yield warning("--no-cors", "still admits web pages of this machine; other pages are refused")
     if options["host"] is not None and "," in options["host"]:
         yield warning("--host", "listens on the first of several addresses only")
     if options["network"] not in (None, "ethereum"):

@@ -40,7 +40,7 @@ class PoolDiff(msgspec.Struct, frozen=True):
 
     @property
     def is_silent(self) -> bool:
-        """Return True if readers need not know of the changes."""
+        """Return True if nothing was added or dropped; readers see which transactions a block has."""
         return not self.added and not self.dropped
 
     @property

@@ -130,7 +130,8 @@ async def open_pool(address: JournalAddress, genesis: bytes) -> AsyncIterator[Re
     """Yield the pool's stream in a journal; `genesis` is the hash of the chain's first block.
 
     Raises:
-        JournalUnavailableError: Redis cannot be reached; a single server is noticed only at the first use.
+        JournalUnavailableError: Redis cannot be reached. With a single server, neither cluster nor Sentinel,
+            this is raised only at the first use.
     """
     async with open_journal(address, genesis) as journal:
         yield RedisPoolStream(journal)

@@ -115,12 +115,15 @@ class LogApplier:
         self._is_development = is_development
 
     def apply(self, record: Record) -> None:
-        """Apply a record, unless it is applied already; blocks and patches beyond `before` are taken back
-        first.
+        """Apply a record, unless the chain has it already.
+
+        A chain in another state than the record's `before` goes back first: to `before`, or to the ancestor
+        of a reorg. A chain beyond the record keeps its blocks, except for the journal's latest record.
 
         Raises:
-            RefusedRecordError: The record does not verify; the chain is in the state before it, or at a
-                reorg's ancestor whose patches were missing.
+            RefusedRecordError: The record does not verify. The chain is in the state before the record, at
+                the ancestor of a reorg, or in the state that the record's change leads to, if the record
+                names another one.
             GapError: The chain cannot be brought to the state before the record.
             StateError, StoreError: The chain cannot be stored now.
         """

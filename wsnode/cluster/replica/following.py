@@ -330,7 +330,11 @@ class Replica:
         tip, now = await journal.tip() or group[-1], trio.current_time()
         if self._held is None:
             self._held = now
-            logger.info("the journal leads to %s; %s is kept for now", tip.after.head, self._copy)
+            logger.info(
+                "the journal now ends at %s, on another branch; %s is kept for now",
+                tip.after.head,
+                self._copy,
+            )
         is_lower = tip.after.head.number < self._copy.head.number
         if is_lower and not tip.is_latest and now - self._held < self._held_seconds:
             # The kept branch has at least all that the journal can be right about, so this replica counts as

@@ -66,7 +66,10 @@ class LookupCheck:
             self._found[TOTALS] += self.through is not None
 
     def check(self, block: StoredBlock) -> int | None:
-        """Check the entries of the next block; return the number of its first log, None if it is unknown."""
+        """Check the look-up entries of the next block; return the number in the chain of its first log.
+
+        Returns None if the totals of the block before are unknown.
+        """
         before = self.through
         self._check_totals(block, before)
         if block.named is not None and block.computed in (None, block.named):

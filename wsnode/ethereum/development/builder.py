@@ -127,7 +127,11 @@ class BlockBuilder:
             )
         )
         for failure in built.failed_calls:
-            logger.warning("block %d: %s; it has no requests of that contract", built.number, failure)
+            logger.warning(
+                "block %d lacks the requests of a failed system contract: %s; other nodes would refuse it",
+                built.number,
+                failure,
+            )
         self.tree.accept_made(built, attributes)
         head = self.tree.head
         # The steps that can fail without having written anything come before this one.

@@ -286,7 +286,7 @@ class DevelopmentChain(BlockMaker):
     async def reorganise(
         self, depth: int, transactions: Sequence[ScheduledTransaction], *, keep_dropped: bool
     ) -> ReorganisationRequest:
-        """Replace the last `depth` blocks by as many new ones, with the given transactions.
+        """Replace the last `depth` blocks by as many new ones, with these transactions; return the outcome.
 
         With `keep_dropped` the transactions of the replaced blocks return to the pool.
 

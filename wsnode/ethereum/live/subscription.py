@@ -63,7 +63,10 @@ class StoreSubscription(Subscription):
         self._catch_up_from(position)
 
     def final_notice(self) -> Event | None:
-        """Return the notice of a restart, with the cursor to continue from; None without notices."""
+        """Return the notice that the node restarts, with the cursor to continue from.
+
+        Returns None if the subscription did not ask for notices.
+        """
         if not self._subject.form.has_notices:
             return None
         position = self._position or self._hub.live_position(self._subject)

@@ -82,10 +82,10 @@ def filter_members(wanted: LogFilter) -> dict[str, Any]:
 
 
 async def fetch_head(below: ForkBackend, block: BlockName) -> UpstreamHead | None:
-    """Return the other chain's block with a number or a hash, None if its node has none.
+    """Return the block with a number or a hash from the forked chain's node, None if the node has none.
 
     Raises:
-        UpstreamError: The node gives no answer.
+        UpstreamError: The node gives no answer, or an invalid one.
     """
     by_number = isinstance(block, int)
     method = "eth_getBlockByNumber" if by_number else "eth_getBlockByHash"

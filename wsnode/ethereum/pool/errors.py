@@ -39,7 +39,10 @@ def overdraft(balance: int, spent: int, cost: int) -> PoolError:
 
 
 def bumped_overdraft(balance: int, spent: int, bump: int) -> PoolError:
-    """Return the error for a replacement that together with the other executable ones exceeds the balance."""
+    """Return the error for a replacement beyond the sender's balance.
+
+    It costs `bump` wei more than the replaced transaction; all executable transactions cost `spent` wei.
+    """
     details = f"balance {balance}, queued cost {spent}, tx bumped {bump}, overshot {spent + bump - balance}"
     return _insufficient(details)
 

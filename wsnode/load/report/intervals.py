@@ -47,7 +47,7 @@ def _mebibytes(interval: IntervalResult) -> float | None:
 
 
 def document(measured: Measurement, count: int) -> list[dict[str, Any]]:
-    """Return the intervals of a node as JSON objects."""
+    """Return a node's results in `count` equal parts of the run, each as a JSON object."""
     return [
         {
             "from": interval.begin,

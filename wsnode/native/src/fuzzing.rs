@@ -340,8 +340,8 @@ mod tests {
             let proved = Proved { address: Address::ZERO, nodes, slots: vec![], code: None };
             proved.check(root).unwrap_err().to_string()
         };
-        // Kind 0 is an extension without nibbles, 2 an extension of one nibble, and 1 a branch. The chains
-        // are as deep as a key, or deeper.
+        // An odd kind is a branch, an even one an extension of half as many nibbles. The chains of kinds other
+        // than 0 are as deep as a key, or deeper.
         assert!(reason(&[0; 3]).contains("an extension with an empty key"), "{}", reason(&[0; 3]));
         assert!(reason(&[0; 400_000]).contains("more than a proof can have"));
         assert!(reason(&[2; 64]).contains("deeper than a key reaches"), "{}", reason(&[2; 64]));

@@ -60,9 +60,10 @@ class Scoreboard:
     def rate_limiter_of(
         self, slot: int, network: str, digest: str, *, is_metered: bool = False
     ) -> "SharedRateLimiter | None":
-        """Return the counters of a key for the worker with this slot, None if there are too many keys.
+        """Return the rate limiter of the network's API key with this digest, for the worker with this slot.
 
-        Metered counters also sum the credits that all workers have spent.
+        Returns None if `KEYS` keys have counters already. With `is_metered`, the limiter also sums the
+        credits that all workers have spent.
         """
         if (place := self.slot_of(network, digest)) is None:
             return None

@@ -93,7 +93,10 @@ class SelectPoller:
         self._selector.unregister(descriptor)
 
     def ready_sockets(self) -> list[tuple[int, int]]:
-        """Return each socket with unread bytes or an end; the events are always `ARRIVED`."""
+        """Return descriptor and `ARRIVED` of each socket with unread bytes or at the end of its stream.
+
+        Unlike epoll's, the events do not distinguish the two.
+        """
         return [(key.fd, ARRIVED) for key, _ in self._selector.select(0)]
 
 

@@ -60,8 +60,9 @@ class StarknetHub:
         return self._chain.snapshot()
 
     def group(self, form: NotificationForm) -> Group:
-        """Return the group of subscriptions with this form; join it immediately: an empty group may be
-        dropped.
+        """Return the group of subscriptions with this form, a new one if there is none.
+
+        The caller must join it before it awaits anything, because an empty group is dropped.
         """
         if (group := self._groups.get(form)) is None:
             group = self._groups[form] = Group(self.fan_out, lambda: self._drop(form))

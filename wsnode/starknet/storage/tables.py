@@ -115,7 +115,7 @@ def key_number(key: bytes) -> int:
 
 
 def value_at(reader: HasCursors, table: Table, subject: bytes, number: int) -> bytes | None:
-    """Return the value of `subject` in a history after block `number`, None if none was written."""
+    """Return the value that `subject` has after block `number`, None if no block up to it wrote one."""
     entry = entry_at(reader, table, subject, number)
     return None if entry is None else entry[1]
 

@@ -152,9 +152,11 @@ class ProvedHead(HeadPolicy):
     def choose(
         self, paths: Sequence[Path], head: Head, path_to: Callable[[Head], Path | None]
     ) -> Choice | None:
-        """Return the proved block, or a block announced on top of it if the settings allow such a head.
+        """Return the proved block, or the highest block above it that `agree` upstreams have, if the settings
+        allow such a head.
 
-        The result is None before the proved block is here, and while proofs are behind our head.
+        Returns None if no block is proved, if the path to the proved block is unknown, or if the proofs are
+        behind the node's `head`.
         """
         anchor = self._anchor
         if (proved := anchor.head) is None or (way := path_to(proved)) is None:

@@ -217,7 +217,7 @@ class StarknetWindow:
         if row is None or row.parent_hash is None:
             return False
         lowest = max(self._writer.wanted_first, first - AT_ONCE)
-        failure = UpstreamError("unreachable", "there is no upstream to ask")
+        failure = UpstreamError("unreachable", "no upstream is followed now")
         for upstream in self._upstreams.usable:
             try:
                 blocks = await self._fetch(upstream, range(first - 1, lowest - 1, -1), row.parent_hash)

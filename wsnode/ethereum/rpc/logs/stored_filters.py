@@ -223,7 +223,7 @@ def read_filter(kept: StoredFilter, limits: CallLimits) -> PolledFilter:
 
 
 def wish_of(wanted: FilterObject) -> bytes:
-    """Return a filter object as the parameters of eth_newFilter, in as few bytes as it takes."""
+    """Return the parameters of eth_newFilter as compact JSON: an array of one object without null members."""
     members: dict[str, Any] = {
         "fromBlock": _written(wanted.from_block),
         "toBlock": _written(wanted.to_block),
@@ -246,7 +246,11 @@ def owner_of(caller: CallerContext) -> bytes:
 
 
 def room_for(caller: CallerContext, weight: int, limits: CallLimits) -> FilterQuota:
-    """Return holder, weight and bounds for a new filter of the caller."""
+    """Return the quota for a new filter of the caller.
+
+    The holder is the caller's key, else its network address. The other members are the filter's weight, and
+    the maximum numbers and weight of filters.
+    """
     key, client = caller.key_name, caller.client
     peer = None if client is None else client.peer
     holder = f"k{key}" if key is not None else "" if peer is None else f"c{peer}"

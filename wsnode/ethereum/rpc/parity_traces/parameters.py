@@ -68,7 +68,7 @@ class TraceFilter:
         yield from (NamedBlock(bound) for bound in bounds if bound is not None and bound >= 0)
 
     def encoded(self) -> bytes:
-        """Return the addresses, and how they combine, as JSON for the engine."""
+        """Return the senders, the recipients and the mode that combines them, as JSON for the native code."""
         return msgspec.json.encode(
             {
                 "fromAddress": [f"0x{address.hex()}" for address in self.from_addresses],

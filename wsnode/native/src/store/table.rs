@@ -64,7 +64,7 @@ impl Handles {
         Ok(done.commit().map(|tables| Self::of(env, tables, damage)))
     }
 
-    /// Open the tables named by `damage`; return None if one is missing.
+    /// Open all tables of the file, which have the names in `damage`; return None if one is missing.
     pub fn open(env: &Env<WithoutTls>, damage: &Arc<DamageLog>) -> heed::Result<Option<Self>> {
         let done = env.open_databases_and_commit(env.read_txn()?, |opener, txn| {
             let open = |name: &String| opener.open_database::<Bytes, Bytes>(txn, Some(name));

@@ -60,7 +60,8 @@ pub enum Seek<'a> {
     Last,
 }
 
-/// Handle of a transaction, until it ends or is lost.
+/// Shared handle of a read or write transaction. Its use fails with `StoreError::Ended` after the end of the
+/// transaction, and with `StoreError::Lost` if the file under a snapshot was closed.
 #[derive(Debug, Clone)]
 pub struct TransactionHandle(Arc<Mutex<TransactionState>>);
 

@@ -217,7 +217,7 @@ impl FairQueue {
         let is_of_the_line = !self.line.is_empty() && !are_first;
         let (flow, start) = if is_of_the_line {
             let (flow, start) = (self.line.pop_front()?, self.now);
-            // The virtual time has advanced by `QUICK_COST` once every place in the line has had a turn.
+            // Each turn advances the virtual time by its share of `QUICK_COST`: by all of it in a round of the line.
             self.now += QUICK_COST / (self.line.len() + 1) as f64;
             (flow, start)
         } else {

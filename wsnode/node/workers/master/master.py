@@ -183,7 +183,7 @@ class Master:
         if self._is_ending:
             return
         if new.stage is not WorkerStage.SERVING:
-            logger.error("worker %d stays, because its successor cannot start", number)
+            logger.error("worker %d goes on serving, because its successor cannot start", number)
             return
         old, self._seats[number] = self._seats[number], new
         self._nursery.start_soon(self._give, old.give_up_held())

@@ -21,7 +21,7 @@ pub struct FastPath {
     attempts: Attempts,
 }
 
-/// Replies to the calls at the start of some bytes.
+/// Replies to the calls at the start of a connection's received bytes, as far as the engine has answered them.
 pub struct FastReplies<'a> {
     /// Replies as frames, or as texts.
     pub text: Vec<u8>,

@@ -40,7 +40,7 @@ pub struct Genesis {
     pub elsewhere: Option<Elsewhere>,
 }
 
-/// First block that was copied from another chain.
+/// First block of this chain if it is a copy of another chain's block.
 #[derive(Debug, Clone)]
 pub struct Elsewhere {
     /// Family whose encodings its transactions have.

@@ -72,8 +72,8 @@ pub(super) struct List {
     pub(super) pinned: Option<Pinned>,
 }
 
-/// Watched calls of one chain: each distinct message once, with its last outcome and the values on which it
-/// depends, and the lists of calls, one for equal subscriptions.
+/// Watched calls of one chain. Each distinct message is stored once, with its last outcome and the values on
+/// which it depends. Subscriptions with equal calls share one list of them.
 #[derive(Debug)]
 pub struct LiveTable {
     pub(super) bounds: LiveBounds,

@@ -36,7 +36,7 @@ use flat::Position;
 use run::TracerRun;
 use tracer::{Ended, TraceContext, Tracer};
 
-/// Outcome of a trace: its JSON text, an unknown tracer's name, or the reason why the run was ended early.
+/// Outcome of a trace: its JSON text, that the tracer is unknown, or the reason why the run was ended early.
 #[derive(Debug)]
 pub enum Traced {
     Text(Vec<u8>),

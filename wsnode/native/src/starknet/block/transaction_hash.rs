@@ -173,7 +173,8 @@ impl<'a> Hasher<'a> {
         Ok(Pedersen::hash_array(&[&head, tail].concat()))
     }
 
-    /// Return the hash by a formula of the first blocks: without version and fee, with `nonce` if it is given.
+    /// Return the transaction's hash as in the first blocks: over `prefix` (the kind, such as `invoke`), address,
+    /// selector, calldata, chain id and `nonce` if it is given, but neither version nor fee.
     fn unversioned(&self, prefix: &str, nonce: Option<Felt>) -> Result<Felt, MissingMember> {
         let transaction = self.transaction;
         let (selector, calldata) = match transaction.kind {

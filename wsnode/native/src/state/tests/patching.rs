@@ -85,7 +85,7 @@ impl Patched {
         assert_eq!((head.number, head.state_root), (number, root_of(&state)));
         self.forget_above(number);
         self.undo.truncate(index);
-        // Earlier patches that began at the same root are undone, too.
+        // A patch without changes began at the same root. The store keeps it, but the test does not go back to it.
         while self.undo.last().is_some_and(|last| *last == (number, state.clone())) {
             self.undo.pop();
         }

@@ -12,7 +12,8 @@ pub use super::types::{
 use crate::chain::rows::rlp::Items;
 use crate::chain::rows::RowError;
 
-/// System transaction, read in place.
+/// Members of a transaction that a layer-2 chain makes itself, such as a deposit of the OP stack, borrowed from its
+/// envelope.
 #[derive(Debug)]
 pub struct SystemFields<'a> {
     pub row: &'static SystemType,

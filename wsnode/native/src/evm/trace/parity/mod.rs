@@ -156,7 +156,7 @@ fn bounded(text: Vec<u8>, done: Result<(), Stopped>, limits: &TraceLimits) -> Tr
     }
 }
 
-/// Return the results of a run on the state `before`.
+/// Return the results of a run on the state `before` in Parity's form: the output and the requested traces.
 fn trace_results(
     traces: TracingInspector,
     result: &ResultAndState,
