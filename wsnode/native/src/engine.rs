@@ -221,9 +221,10 @@ impl Engine {
     /// Take note that a staged change was committed.
     pub fn settle(&self, staged: &Staged) -> Result<(), Error> {
         self.write_after(|writer, tried| {
-            // The head stays the same, so the block that was tried on it stays applied.
-            writer.tried = tried;
-            Ok(writer.store.settle(staged)?)
+            // The head stays the same, so the block that was tried on it stays applied, unless it was discarded.
+            let stays = writer.store.settle(staged)?;
+            writer.tried = tried.filter(|_| stays);
+            Ok(())
         })
     }
 

@@ -3,12 +3,14 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use alloy_eips::BlockNumHash;
 use alloy_primitives::U256;
 
 use crate::chain::rows::{block_rlp, BodyRow, HeaderRow};
 use crate::engine::Engine;
 use crate::error::Rule;
 use crate::evm::block::{decode_blocks, genesis, UnsignedPolicy, UnverifiedBlock};
+use crate::evm::build::Parent;
 use crate::evm::chain_spec::ChainSpec;
 use crate::evm::rules::Chosen;
 use crate::state::{Staged, Tables, NAMES};
@@ -117,6 +119,26 @@ fn every_block_of_a_chain_through_all_forks_verifies_and_unwinds() {
         put(&environment, &engine, &engine.stage().unwrap().unwrap());
         assert_eq!(engine.committed_head().unwrap().hash, vectors.blocks.last().unwrap().hash);
     }
+}
+
+#[test]
+fn a_tried_block_is_applied_again_if_a_late_settlement_has_discarded_it() {
+    let (vectors, folder) = (Vectors::load(), Folder::new("tried"));
+    let (engine, environment) = begun(&folder.0, vectors.spec.clone());
+    let (rows, total) = (vectors.ancestors(1), vectors.total_difficulty(0));
+    let blocks = &vectors.blocks[..3];
+    engine.execute(blocks, &borrowed(&rows), total, Chosen::default()).unwrap();
+    let staged = engine.stage().unwrap().unwrap();
+    engine.discard().unwrap();
+    let head = engine.head().unwrap();
+    let parent = Parent::Committed(BlockNumHash { number: head.number, hash: head.hash });
+    let built = engine.try_block(&blocks[0], parent, &borrowed(&rows), total, 1 << 20).unwrap().unwrap();
+    engine.settle(&staged).unwrap();
+    engine.accept(&built).unwrap();
+    put(&environment, &engine, &engine.stage().unwrap().unwrap());
+    let (rows, total) = (vectors.ancestors(2), vectors.total_difficulty(1));
+    let rest = engine.execute(&blocks[1..], &borrowed(&rows), total, Chosen::default()).unwrap();
+    assert_eq!(rest.error, None);
 }
 
 #[test]

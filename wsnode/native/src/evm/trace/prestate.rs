@@ -22,6 +22,8 @@ use crate::json::traces;
 
 /// Approximate bytes in memory of an account without code, and of a slot.
 const ENTRY_SIZE: usize = 256;
+/// Maximum number of zeros behind the memory in a copy of a part of it (geth eth/tracers/internal/util.go).
+const MAX_PADDING: i64 = 1 << 20;
 
 /// Collector of accounts and slots at their first use.
 #[derive(Debug)]
@@ -220,16 +222,7 @@ impl Prestate {
     fn note_salted(&mut self, frame: &Frame, context: &mut CallContext<'_, '_>, here: Address) {
         let stack = frame.stack.data();
         let word = |depth| item(stack, depth).unwrap_or_default();
-        let (offset, size): (usize, usize) = (word(2).saturating_to(), word(3).saturating_to());
-        let memory = frame.memory.context_memory();
-        // geth ignores a creation whose init code extends the memory by more than 1 MiB.
-        if size > memory.len() + (1 << 20) {
-            return;
-        }
-        let end = offset.saturating_add(size).min(memory.len());
-        let mut initcode = memory.get(offset..end).unwrap_or_default().to_vec();
-        initcode.resize(size, 0);
-        drop(memory);
+        let Some(initcode) = padded_memory(&frame.memory.context_memory(), word(2), word(3)) else { return };
         let address = here.create2_from_code(B256::from(word(4)), initcode);
         self.note_created(context, address);
     }
@@ -358,4 +351,42 @@ fn write_slots(text: &mut Vec<u8>, slots: &BTreeMap<U256, U256>) {
         text.push(b':');
         traces::data(text, &value.to_be_bytes::<32>());
     });
+}
+
+/// Return `size` bytes of the memory from `offset` on, with zeros behind its end, as geth's GetMemoryCopyPadded
+/// (eth/tracers/internal/util.go) does: of both numbers it takes the lower 64 bits. None if either is negative
+/// there, or if more than `MAX_PADDING` zeros are needed.
+fn padded_memory(memory: &[u8], offset: U256, size: U256) -> Option<Vec<u8>> {
+    let signed = |word: U256| i64::try_from(word.wrapping_to::<u64>()).ok();
+    let (offset, size) = (signed(offset)?, signed(size)?);
+    let (end, length) = (offset.checked_add(size)?, memory.len() as i64);
+    if end - length > MAX_PADDING {
+        return None;
+    }
+    let (start, stop) = (offset.min(length) as usize, end.min(length) as usize);
+    let mut copy = memory[start..stop].to_vec();
+    copy.resize(size as usize, 0);
+    Some(copy)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_part_of_the_memory_is_padded_as_far_as_in_geth() {
+        let (memory, word) = ([1, 2, 3, 4], U256::from::<u64>);
+        let padded = |offset, size| padded_memory(&memory, offset, size);
+        assert_eq!(padded(word(1), word(2)), Some(vec![2, 3]));
+        assert_eq!(padded(word(2), word(4)), Some(vec![3, 4, 0, 0]));
+        assert_eq!(padded(word(9), word(2)), Some(vec![0, 0]));
+        assert_eq!(padded(word(0), word(4 + (1 << 20))).map(|copy| copy.len()), Some(4 + (1 << 20)));
+        assert_eq!(padded(word(0), word(5 + (1 << 20))), None);
+        // An init code without bytes behind a distant offset needs zeros up to there.
+        assert_eq!(padded(word(4 + (1 << 20)), word(0)), Some(vec![]));
+        assert_eq!(padded(word(5 + (1 << 20)), word(0)), None);
+        assert_eq!(padded(word(1 << 63), word(0)), None);
+        assert_eq!(padded((word(1) << 64) + word(3), word(1)), Some(vec![4]));
+        assert_eq!(padded(word(i64::MAX as u64), word(i64::MAX as u64)), None);
+    }
 }

@@ -48,7 +48,7 @@ impl Committing for StateStore {
 
     fn put(&mut self, staged: &Staged) -> Result<(), StateError> {
         self.write(|txn, _| staged.write(txn))?;
-        self.settle(staged)
+        self.settle(staged).map(drop)
     }
 
     fn commit(&mut self) -> Result<(), StateError> {

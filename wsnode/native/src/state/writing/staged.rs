@@ -78,23 +78,30 @@ impl StateStore {
         })))
     }
 
-    /// Take note that a change was committed.
-    pub fn settle(&mut self, staged: &Staged) -> Result<(), StateError> {
+    /// Take note that a change was committed. Return true if what is not committed stays, false if it was
+    /// discarded.
+    pub fn settle(&mut self, staged: &Staged) -> Result<bool, StateError> {
         match &staged.effect {
             // The staged change was discarded before or during its commit, so the state in memory no longer
             // matches the file.
-            CommitEffect::Sealed(count, _) if self.staged != Some(*count) => self.discard_uncommitted(),
+            CommitEffect::Sealed(count, _) if self.staged != Some(*count) => {
+                self.discard_uncommitted()?;
+                Ok(false)
+            }
             CommitEffect::Sealed(count, head) => {
                 self.sealed.drain(..*count);
                 (self.committed, self.unwinding, self.staged) = (*head, None, None);
                 self.overlay.shrink(self.sealed.iter().map(|sealed| &sealed.delta));
                 self.working_mut().tries.shrink(NODES_KEPT);
-                Ok(())
+                Ok(true)
             }
-            CommitEffect::Moved => self.discard_uncommitted(),
+            CommitEffect::Moved => {
+                self.discard_uncommitted()?;
+                Ok(false)
+            }
             CommitEffect::Pruned(left) => {
                 self.outdated.clone_from(left);
-                Ok(())
+                Ok(true)
             }
         }
     }
