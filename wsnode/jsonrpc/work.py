@@ -178,9 +178,7 @@ class Notifier(Protocol):
 
 
 class CallMaker(Protocol):
-    """Context in which a call was made; `moment` identifies the state of the data in its last view, such as
-    the head of the chain.
-    """
+    """Context in which a call was made; `moment` identifies the version of the data in its last view."""
 
     moment: Any
 
