@@ -136,6 +136,7 @@ class LeaderSession:
             StoreError, StateError, CorruptRowError: The chain cannot be read.
         """
         source = self._published.source
+        # Nothing is awaited between the caller's check that no change is in progress and this snapshot.
         with source.chain.snapshot() as view:
             before = (
                 first_standing(view, source.origin, BEGINNING_BLOCKS)

@@ -369,7 +369,7 @@ class Server:
         """Return a connection that is about to begin, None if it was refused."""
         if self.shared.draining:
             error = RpcError(LIMIT_EXCEEDED, self.final_notice[1])
-            await self._refuse(transport, try_later(503, error))
+            await self._refuse(transport, try_later(503, error), has_body=not head.startswith(b"HEAD "))
             return None
         handshake = shake_hands(head, router, client)
         route = handshake.route
@@ -390,9 +390,11 @@ class Server:
         )
         return _Arrival(connection, api_key, handshake.answer)
 
-    async def _refuse(self, transport: Transport, refused: HttpRequestRefusedError) -> None:
+    async def _refuse(
+        self, transport: Transport, refused: HttpRequestRefusedError, *, has_body: bool = True
+    ) -> None:
         self.shared.counters.refusals[refused.status] += 1
-        await say(transport, refusal(refused), seconds=self.limits.close_seconds)
+        await say(transport, refusal(refused, has_body=has_body), seconds=self.limits.close_seconds)
 
     async def _run_websocket(
         self, connection: WebSocketConnection, rest: bytes, api_key: ApiKey | None

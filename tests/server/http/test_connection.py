@@ -258,6 +258,20 @@ async def test_a_long_head_of_a_head_request_is_refused_without_a_body(
         assert answer.partition(b"\r\n\r\n")[2] == b""
 
 
+async def test_a_head_request_is_refused_without_a_body_whatever_the_reason(
+    open_site: OpenSite, autojump_clock: trio.testing.MockClock
+) -> None:
+    unfinished = b"HEAD / HTTP/1.1\r\nHost: n\r\n"
+    upgrade = unfinished + b"Connection: Upgrade\r\nUpgrade: websocket\r\n\r\n"
+    async with open_site() as site:
+        for request, status in ((unfinished, 408), (upgrade, 405)):
+            stream = site.connect()
+            await stream.send_all(request)
+            answer = await read_all(stream)
+            assert status_of(answer) == status
+            assert answer.partition(b"\r\n\r\n")[2] == b""
+
+
 async def test_bodies_and_replies_are_compressed_as_asked(open_site: OpenSite) -> None:
     async with open_site() as site:
         http = client(site)

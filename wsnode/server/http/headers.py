@@ -72,7 +72,7 @@ async def read_head(transport: Transport, limits: Limits) -> tuple[bytes, bytes]
             return data[:size], data[size:]
         if is_no_request(data):
             raise MalformedHeadError(400)
-    raise MalformedHeadError(408 if data else None)
+    raise MalformedHeadError(408 if data else None, is_head=data.startswith(b"HEAD "))
 
 
 def wants_websocket(head: bytes) -> bool:

@@ -49,7 +49,7 @@ def _answer(protocol: ServerProtocol, head: bytes, router: Router, client: Clien
     protocol.receive_data(head)
     request = next((event for event in protocol.events_received() if isinstance(event, Request)), None)
     if request is None:
-        return _refuse(bad_request("not a valid handshake"))
+        return _refuse(head, bad_request("not a valid handshake"))
     try:
         target = target_of(_host(request.headers), request.path)
         route = router.resolve(
@@ -63,16 +63,16 @@ def _answer(protocol: ServerProtocol, head: bytes, router: Router, client: Clien
         demanded = demanded_by(target.path)
         demand = None if demanded is None else arrival_of(route, demanded)
     except HttpRequestRefusedError as refused:
-        return _refuse(refused)
+        return _refuse(head, refused)
     response = protocol.accept(request)
     if response.status_code != 101:
-        return _refuse(_refused(response))
+        return _refuse(head, _refused(response))
     deflate = next((each for each in protocol.extensions if isinstance(each, PerMessageDeflate)), None)
     return Handshake(response.serialize(), route=route, demand=demand, deflate=deflate)
 
 
-def _refuse(refused: HttpRequestRefusedError) -> Handshake:
-    return Handshake(refusal(refused), refused.status)
+def _refuse(head: bytes, refused: HttpRequestRefusedError) -> Handshake:
+    return Handshake(refusal(refused, has_body=not head.startswith(b"HEAD ")), refused.status)
 
 
 def refusal(refused: HttpRequestRefusedError, *, close: bool = True, has_body: bool = True) -> bytes:

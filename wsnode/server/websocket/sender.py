@@ -2,15 +2,15 @@
 
 The stages of a connection are passed in one direction only:
 
-| stage  | on arrival                            | on sending                                         |
-|--------|---------------------------------------|----------------------------------------------------|
-| OPEN   | messages are answered                 | replies, notifications and control frames          |
-| SAID   | discarded, until the client's close   | nothing: our close frame is the last one           |
-| OVER   | nothing is read                       | nothing; waiting bytes are sent, the stream ends   |
-| ENDING | nothing is read                       | nothing; the connection's tasks end                |
+| stage        | on arrival                          | on sending                                       |
+|--------------|-------------------------------------|--------------------------------------------------|
+| OPEN         | messages are answered               | replies, notifications and control frames        |
+| CLOSING      | discarded, until the client's close | nothing: our close frame is the last one         |
+| CLOSED       | nothing is read                     | nothing; waiting bytes are sent, the stream ends |
+| DISCONNECTED | nothing is read                     | nothing; the connection's tasks end              |
 
 `Framing.closed` is the protocol's own state: a close frame was sent or received (RFC 6455, section 7.1). A
-lost connection goes to ENDING without OVER.
+lost connection goes to DISCONNECTED without CLOSED.
 """
 
 from collections.abc import Awaitable, Callable, Sequence

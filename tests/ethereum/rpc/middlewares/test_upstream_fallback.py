@@ -151,7 +151,7 @@ def history(market: Market) -> Iterator[tuple[str, list[Any]]]:
 
 
 OF_THE_FUTURE = {"eth_newFilter", "eth_subscribe"}
-"""Methods that name blocks where something begins: tests/ethereum/live/history has the second."""
+"""Methods that name blocks where something begins: tests/ethereum/live/test_history.py has the second."""
 
 
 def test_the_walk_knows_every_method_that_names_a_block(market: Market, fork: Playground) -> None:
