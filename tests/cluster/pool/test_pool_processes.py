@@ -12,7 +12,7 @@ from tests.cluster.redis_server import RedisServer, needs_redis
 from tests.cluster.replica.test_replica_processes import Asked, come_together, filled, leader, replica, until
 from tests.cluster.replica.test_tx_resender_lost_pools import EMPTY, has_pending, sent
 from tests.node.workers.processes import samples
-from tests.node.workers.test_pool_sync_processes import result
+from tests.node.workers.test_worker_process_group_pools import result
 from tests.node_process import PATIENCE, kept_address, started
 
 pytestmark = [needs_redis, pytest.mark.slow]

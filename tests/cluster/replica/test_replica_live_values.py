@@ -13,7 +13,7 @@ from websockets.sync.client import ClientConnection, connect
 from tests.cluster.redis_server import RedisServer, needs_redis
 from tests.cluster.replica.test_replica_processes import Asked, leader, replica
 from tests.ethereum.live.values.test_calls import GAS, STORE_CODE
-from tests.node.workers.test_sync_publisher_processes import pair
+from tests.node.workers.test_sync_status_processes import pair
 
 pytestmark = pytest.mark.slow
 

@@ -33,8 +33,8 @@ from tests.cluster.replica.test_replica_processes import (
     until,
 )
 from tests.node.workers.processes import command_of, samples, workers_of
-from tests.node.workers.test_pool_sync_processes import result
-from tests.node.workers.test_sync_publisher_processes import answer, come, follower_of, notification
+from tests.node.workers.test_sync_status_processes import answer, come, follower_of, notification
+from tests.node.workers.test_worker_process_group_pools import result
 from tests.node_process import COMMAND, PATIENCE, Node, kept_address, run, started
 from wsnode.ethereum.head import Head
 from wsnode.ethereum.live.position import Position

@@ -18,7 +18,7 @@ from tests.cluster.replica.test_replica_processes import (
     until,
 )
 from tests.node.workers.processes import samples
-from tests.node.workers.test_sync_publisher_processes import follower_of
+from tests.node.workers.test_sync_status_processes import follower_of
 from tests.node_process import kept_address
 
 pytestmark = [needs_redis, pytest.mark.slow]

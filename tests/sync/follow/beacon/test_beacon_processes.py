@@ -16,7 +16,7 @@ from websockets.sync.client import ClientConnection, connect
 
 from tests.cluster.redis_server import RedisServer, needs_redis, started_redis
 from tests.ethereum.live.growing import emitting_genesis, growing_chain
-from tests.node.workers.test_pool_sync_processes import result
+from tests.node.workers.test_worker_process_group_pools import result
 from tests.node_process import PATIENCE, Node, started, until
 from tests.sync.follow.beacon.beacon_nodes import BeaconAnswers
 from tests.sync.follow.beacon.proved_world import BEGIN, grown_story

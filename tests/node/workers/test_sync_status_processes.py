@@ -14,7 +14,7 @@ import pytest
 from websockets.sync.client import ClientConnection, connect
 
 from tests.node.workers.processes import wait_for_samples, wait_until, workers_of
-from tests.node.workers.test_pool_sync_processes import result, signed
+from tests.node.workers.test_worker_process_group_pools import result, signed
 from tests.node_process import PATIENCE, Node, run, started
 
 pytestmark = pytest.mark.slow
