@@ -38,7 +38,8 @@ def test_a_block_lacks_the_requests_of_a_contract_that_fails(
     assert chain.receipt(chain.send())["status"] == "0x1"  # type: ignore[index]
     assert chain.head == 2
     assert chain.block()["requestsHash"] == NO_REQUESTS
-    assert f"block 1: failed to apply {name} contract call: execution " in caplog.text
+    failure = f"failed to apply {name} contract call: execution "
+    assert f"block 1 lacks the requests of a failed system contract: {failure}" in caplog.text
     assert chain("evm_revert", before) is True
     caplog.clear()
     assert chain("evm_mine") == "0x0"
