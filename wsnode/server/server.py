@@ -334,7 +334,7 @@ class Server:
                 text = {400: "not HTTP", 408: "read timeout", 431: "header fields too large"}[error.status]
                 self.shared.counters.refusals[error.status] += 1
                 refused = HttpRequestRefusedError(error.status, RpcError(INVALID_REQUEST, text))
-                answer = refusal(refused, has_body=not error.is_head)
+                answer = refusal(refused, error.data)
                 await say(transport, answer, seconds=self.limits.close_seconds)
             return None
         if wants_websocket(head):
@@ -353,7 +353,7 @@ class Server:
             if api_key is not None:
                 api_key.take_connection(connection, self._revoke)
         except RpcError as error:
-            await self._refuse(transport, try_later(429, error))
+            await self._refuse(transport, upgrade.head, try_later(429, error))
             return None
         is_there = False
         try:
@@ -369,7 +369,7 @@ class Server:
         """Return a connection that is about to begin, None if it was refused."""
         if self.shared.draining:
             error = RpcError(LIMIT_EXCEEDED, self.final_notice[1])
-            await self._refuse(transport, try_later(503, error), has_body=not head.startswith(b"HEAD "))
+            await self._refuse(transport, head, try_later(503, error))
             return None
         handshake = shake_hands(head, router, client)
         route = handshake.route
@@ -378,7 +378,7 @@ class Server:
             await say(transport, handshake.answer, seconds=self.limits.close_seconds)
             return None
         if handshake.demand is not None and (refused := await handshake.demand()) is not None:
-            await self._refuse(transport, refused)
+            await self._refuse(transport, head, refused)
             return None
         api_key = route.caller.api_key
         network, client_of_key = route.caller.network, route.caller.client
@@ -390,11 +390,9 @@ class Server:
         )
         return _Arrival(connection, api_key, handshake.answer)
 
-    async def _refuse(
-        self, transport: Transport, refused: HttpRequestRefusedError, *, has_body: bool = True
-    ) -> None:
+    async def _refuse(self, transport: Transport, head: bytes, refused: HttpRequestRefusedError) -> None:
         self.shared.counters.refusals[refused.status] += 1
-        await say(transport, refusal(refused, has_body=has_body), seconds=self.limits.close_seconds)
+        await say(transport, refusal(refused, head), seconds=self.limits.close_seconds)
 
     async def _run_websocket(
         self, connection: WebSocketConnection, rest: bytes, api_key: ApiKey | None

@@ -22,14 +22,13 @@ _NAMES = re.compile(r"[\w!#$%&'*+.^`|~-]+(?:[ \t]*,[ \t]*[\w!#$%&'*+.^`|~-]+)*",
 class MalformedHeadError(Exception):
     """Error of bytes that are no HTTP head, with the status of the response.
 
-    `status` is None if the client has disconnected.
+    `status` is None if the client has disconnected; `data` are the bytes that have arrived.
     """
 
-    def __init__(self, status: int | None, *, is_head: bool = False) -> None:
+    def __init__(self, status: int | None, data: bytes) -> None:
         super().__init__(status)
         self.status = status
-        self.is_head = is_head
-        """True if the request is HEAD, so that the response has no body (RFC 9110, section 9.3.2)."""
+        self.data = data
 
 
 class Upgrade(NamedTuple):
@@ -63,16 +62,16 @@ async def read_head(transport: Transport, limits: Limits) -> tuple[bytes, bytes]
     deadline = trio.current_time() + limits.head_seconds
     while (arrived := await receive_by(transport, deadline)) is not None:
         if not arrived:
-            raise MalformedHeadError(None)
+            raise MalformedHeadError(None, data)
         data += arrived
         size = head_size(data, len(data) - len(arrived))
         if (len(data) if size is None else size) > limits.head_bytes:
-            raise MalformedHeadError(431, is_head=data.startswith(b"HEAD "))
+            raise MalformedHeadError(431, data)
         if size is not None:
             return data[:size], data[size:]
         if is_no_request(data):
-            raise MalformedHeadError(400)
-    raise MalformedHeadError(408 if data else None, is_head=data.startswith(b"HEAD "))
+            raise MalformedHeadError(400, data)
+    raise MalformedHeadError(408 if data else None, data)
 
 
 def wants_websocket(head: bytes) -> bool:

@@ -72,16 +72,20 @@ def _answer(protocol: ServerProtocol, head: bytes, router: Router, client: Clien
 
 
 def _refuse(head: bytes, refused: HttpRequestRefusedError) -> Handshake:
-    return Handshake(refusal(refused, has_body=not head.startswith(b"HEAD ")), refused.status)
+    return Handshake(refusal(refused, head), refused.status)
 
 
-def refusal(refused: HttpRequestRefusedError, *, close: bool = True, has_body: bool = True) -> bytes:
-    """Return an HTTP response of a refusal, with a JSON-RPC error as its body, or without a body for HEAD."""
+def refusal(refused: HttpRequestRefusedError, head: bytes = b"") -> bytes:
+    """Return an HTTP response of a refusal, with a JSON-RPC error as its body.
+
+    The response to a HEAD request has no body (RFC 9110, section 9.3.2); `head` is the request's head, or its
+    beginning, or empty before a request has been read.
+    """
     body = error_reply(NULL, refused.error)
     headers = Headers({"Content-Type": JSON, "Content-Length": str(len(body)), **refused.headers})
-    if close and "Connection" not in headers:
+    if "Connection" not in headers:
         headers["Connection"] = "close"
-    sent = body if has_body else b""
+    sent = b"" if head.startswith(b"HEAD ") else body
     return Response(refused.status, http.HTTPStatus(refused.status).phrase, headers, sent).serialize()
 
 
