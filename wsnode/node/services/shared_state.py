@@ -1,6 +1,6 @@
 """Rates of keys, filters and pool of a network, shared with all nodes of its journal."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 
 import msgspec
 
@@ -30,13 +30,11 @@ def filters_at(chain: Chain, address: JournalAddress, limits: CallLimits) -> Red
 def polled_together(network: Network, chain: Chain, kept: RedisFilterStore) -> Network:
     """Return `network` with the task that keeps the connection to the store of its filters."""
 
-    def reload(config: NetworkConfig) -> None:
-        if network.reload is not None:
-            network.reload(config)
+    def reconnect(config: NetworkConfig) -> None:
         if config.filters_at is not None:
             kept.open = opener(chain, config.filters_at)
 
-    return msgspec.structs.replace(network, background=[*network.background, kept.run], reload=reload)
+    return _with_task(network, kept.run, reconnect)
 
 
 def counted_together(
@@ -45,13 +43,24 @@ def counted_together(
     """Return `network` with `accounts` counted over all nodes of the journal at an address."""
     rates = SharedRates(accounts, opener(chain, address))
 
-    def reload(config: NetworkConfig) -> None:
-        if network.reload is not None:
-            network.reload(config)
+    def reconnect(config: NetworkConfig) -> None:
         if config.rates_at is not None:
             rates.open = opener(chain, config.rates_at)
 
-    return msgspec.structs.replace(network, background=[*network.background, rates.run], reload=reload)
+    return _with_task(network, rates.run, reconnect)
+
+
+def _with_task(
+    network: Network, run: Callable[[], Awaitable[None]], reconnect: Callable[[NetworkConfig], None]
+) -> Network:
+    """Return `network` with a background task; `reconnect` takes its address from settings read again."""
+
+    def reload(config: NetworkConfig) -> None:
+        if network.reload is not None:
+            network.reload(config)
+        reconnect(config)
+
+    return msgspec.structs.replace(network, background=[*network.background, run], reload=reload)
 
 
 def mirroring(
