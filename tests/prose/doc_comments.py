@@ -106,12 +106,11 @@ class DocComment(NamedTuple):
     @property
     def nested_sentences(self) -> list[str]:
         """Return its sentences with two or more relative clauses; "so that" begins none in a comment."""
-        conjunction = "so that" if self.is_plain else ""
-        return [
-            each
-            for each in self.sentences
-            if len(RELATIVE.findall(each.replace(conjunction, "so") if conjunction else each)) > 1
-        ]
+        return [each for each in self.sentences if self._relative_clauses(each) > 1]
+
+    def _relative_clauses(self, sentence: str) -> int:
+        conjunctions = sentence.count("so that") if self.is_plain else 0
+        return len(RELATIVE.findall(sentence)) - conjunctions
 
 
 def all_doc_comments() -> list[DocComment]:

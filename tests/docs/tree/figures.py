@@ -11,7 +11,7 @@ import re
 import subprocess
 import sys
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cached_property
 from pathlib import PurePosixPath
 from statistics import median
@@ -122,18 +122,38 @@ class Tree:
         Such are modules and folders of the package, modules beside the test, and pages, scripts of `bench`
         and files of `deploy`.
         """
-        folder = "wsnode" / test.parent.relative_to("tests")
-        beside = [
-            path
-            for path in map(PurePosixPath, self._names)
-            if folder in (path.parent, path.parent.parent)
-            or (path.parent == test.parent and not path.name.startswith("test_"))
-            or (test.parts[1] in OTHERS and (path.parts[0] == test.parts[1] or path.suffix == ".md"))
-        ]
+        folder, area = "wsnode" / test.parent.relative_to("tests"), test.parts[1]
+        beside = [*self._folders.get(folder, ()), *self._grandchildren.get(folder, ())]
+        beside += [path for path in self._folders[test.parent] if not path.name.startswith("test_")]
+        if area in OTHERS:
+            beside += [path for path in self._paths if path.parts[0] == area or path.suffix == ".md"]
         names = {name for path in beside for name in (path.stem, path.parent.name)} | {folder.name}
         subject = test.stem.removeprefix("test_")
         plain = {name.lower().replace("-", "_") for name in names}
         return any(subject == name or subject.startswith(f"{name}_") for name in plain)
+
+    @cached_property
+    def _paths(self) -> list[PurePosixPath]:
+        return [PurePosixPath(name) for name in self._names]
+
+    @cached_property
+    def _folders(self) -> Mapping[PurePosixPath, list[PurePosixPath]]:
+        """Files by their folder."""
+        return _grouped(self._paths, lambda path: path.parent)
+
+    @cached_property
+    def _grandchildren(self) -> Mapping[PurePosixPath, list[PurePosixPath]]:
+        """Files by the folder of their folder."""
+        return _grouped(self._paths, lambda path: path.parent.parent)
+
+
+def _grouped(
+    paths: list[PurePosixPath], folder_of: Callable[[PurePosixPath], PurePosixPath]
+) -> dict[PurePosixPath, list[PurePosixPath]]:
+    found: dict[PurePosixPath, list[PurePosixPath]] = {}
+    for path in paths:
+        found.setdefault(folder_of(path), []).append(path)
+    return found
 
 
 def tree_of(commit: str) -> Tree:
